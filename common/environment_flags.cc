@@ -1,0 +1,30 @@
+#include "common/environment_flags.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+#include <gflags/gflags.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+absl::Status SetFlagsFromEnvironment() {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  for (const gflags::CommandLineFlagInfo& flag : flags) {
+    const std::string variable =
+        absl::StrCat("LOCKSTEP_", absl::AsciiStrToUpper(flag.name));
+    const char* value = std::getenv(variable.c_str());
+    if (value == nullptr) continue;
+    if (gflags::SetCommandLineOption(flag.name.c_str(), value).empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the environment variable ", variable, " is \"", value,
+                       "\", which is no ", flag.type, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

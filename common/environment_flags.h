@@ -1,0 +1,13 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+namespace lockstep {
+
+// Sets every gflag of this binary from the environment variable LOCKSTEP_NAME
+// (its name in capitals), where there is one. Call before
+// gflags::ParseCommandLineFlags, so that the command line wins. A value that
+// does not parse is an error that names the variable and the value.
+absl::Status SetFlagsFromEnvironment();
+
+}  // namespace lockstep

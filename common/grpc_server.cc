@@ -1,0 +1,83 @@
+#include "common/grpc_server.h"
+
+#include <absl/strings/str_cat.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <chrono>
+
+namespace lockstep {
+namespace {
+
+constexpr int kPingIntervalMs = 30'000;
+constexpr int kPingTimeoutMs = 10'000;
+constexpr int kLeastPingIntervalMs = 10'000;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
+    const std::string& address, const std::string& flag,
+    const std::vector<grpc::Service*>& services,
+    const std::vector<std::string>& service_names) {
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  std::unique_ptr<GrpcServer> result(new GrpcServer);
+  result->service_names_ = service_names;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(address, grpc::InsecureServerCredentials(),
+                           &result->port_);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Two servers on one port would each get some of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      kLeastPingIntervalMs);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  result->server_ = builder.BuildAndStart();
+  if (result->server_ == nullptr || result->port_ == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address,
+                     ": the address is in use or not of this host; choose "
+                     "another with --",
+                     flag, "."));
+  }
+  result->SetServing(false);
+  return result;
+}
+
+GrpcServer::~GrpcServer() {
+  if (server_ != nullptr) Shutdown(0);
+}
+
+void GrpcServer::SetServing(bool serving) {
+  auto* health = server_->GetHealthCheckService();
+  health->SetServingStatus(serving);
+  for (const std::string& name : service_names_) {
+    health->SetServingStatus(name, serving);
+  }
+}
+
+void GrpcServer::Shutdown(int grace_ms) {
+  server_->Shutdown(std::chrono::system_clock::now() +
+                    std::chrono::milliseconds(grace_ms));
+  server_->Wait();
+}
+
+grpc::ChannelArguments ChannelArguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  return arguments;
+}
+
+}  // namespace lockstep

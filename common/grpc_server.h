@@ -1,0 +1,54 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// Largest message either side accepts, in bytes.
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// A running gRPC server with grpc.health.v1 and reflection beside `services`.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(
+//       auto server, GrpcServer::Start("0.0.0.0:50051", {&inference}));
+//   server->SetServing(true);
+//
+// Health starts as NOT_SERVING, for "" and for every service by name. The
+// services are the caller's and must outlive the server. Shutdown is called
+// once, by the owner; every other method from any thread.
+class GrpcServer {
+ public:
+  // `address` is host:port; port 0 takes a free one. `flag` names the option
+  // the sentence of a failure tells the user to change.
+  static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
+      const std::string& address, const std::string& flag,
+      const std::vector<grpc::Service*>& services,
+      const std::vector<std::string>& service_names);
+
+  ~GrpcServer();
+
+  int port() const { return port_; }
+
+  void SetServing(bool serving);
+
+  // Refuses new calls, gives running ones until `grace_ms`, then cancels them.
+  void Shutdown(int grace_ms);
+
+ private:
+  GrpcServer() = default;
+
+  std::vector<std::string> service_names_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+// The arguments every channel between our processes uses: keepalive that the
+// servers above allow, and the same message limit.
+grpc::ChannelArguments ChannelArguments();
+
+}  // namespace lockstep
