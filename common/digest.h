@@ -27,7 +27,7 @@ std::string ToHex(const Digest& digest);
 class DigestBuilder {
  public:
   void Add(uint64_t value);
-  void Add(absl::string_view bytes);  // with its size
+  void Add(absl::string_view bytes);            // with its size
   void Add(absl::Span<const uint32_t> values);  // with their number
   void Add(absl::Span<const int32_t> values);
   void Add(const Digest& digest);

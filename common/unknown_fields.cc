@@ -32,8 +32,7 @@ absl::Status CheckEnum(const FieldDescriptor& field, int value,
 absl::Status CheckField(const Message& message, const FieldDescriptor& field,
                         const std::string& path) {
   const Reflection& reflection = *message.GetReflection();
-  const bool is_message =
-      field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   const bool is_enum = field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
   if (!is_message && !is_enum) return absl::OkStatus();
   if (!field.is_repeated()) {
@@ -58,10 +57,10 @@ absl::Status Check(const Message& message, const std::string& path) {
   const Reflection& reflection = *message.GetReflection();
   const auto& unknown = reflection.GetUnknownFields(message);
   if (!unknown.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "field number ", unknown.field(0).number(), " of ",
-        path.empty() ? message.GetDescriptor()->name() : path,
-        " is not known to this server."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("field number ", unknown.field(0).number(), " of ",
+                     path.empty() ? message.GetDescriptor()->name() : path,
+                     " is not known to this server."));
   }
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);

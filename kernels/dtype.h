@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep::kernels {
+
+// How a weight tensor is stored. The quantized types are ggml's; a row is a
+// whole number of blocks, each decoded as written here.
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,  // 32 values: fp16 d, int8 q[32].                w = d·q
+  kQ4_0,  // 32 values: fp16 d, 16 bytes of nibbles.       w = d·(q - 8)
+  kQ4_1,  // 32 values: fp16 d, fp16 m, 16 bytes.          w = d·q + m
+  kQ6_K,  // 256 values: 4-bit and 2-bit parts, int8 scales[16], fp16 d.
+          //                                         w = d·scale·(q - 32)
+};
+
+inline constexpr int kNumDTypes = 7;
+
+// Values in a block; 1 for the plain types.
+int BlockValues(DType type);
+
+// Bytes of a block.
+int BlockBytes(DType type);
+
+// Bytes of a row of `cols` values. REQUIRES: cols % BlockValues(type) == 0.
+size_t RowBytes(DType type, int64_t cols);
+
+// "F32", "Q4_1", …
+const char* DTypeName(DType type);
+
+// Decodes `cols` values of one row as stored, in fp32; exact but for the one
+// rounding of d·q + m. REQUIRES: cols % BlockValues(type) == 0.
+void DecodeRow(DType type, const void* row, int64_t cols, float* out);
+
+}  // namespace lockstep::kernels

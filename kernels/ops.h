@@ -1,0 +1,100 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dtype.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/paged_kv.h"
+#include "kernels/thread_pool.h"
+
+namespace lockstep::kernels {
+
+struct KernelTable;  // kernels/kernel_table.h: one ISA's function pointers
+
+// How head vectors rotate. Halves: dimension i pairs with i + rotary_dim / 2
+// (Hugging Face). Neighbours: 2i pairs with 2i + 1 (GGUF `llama`).
+enum class RopeStyle : uint8_t { kHalves, kNeighbours };
+
+// The tokens of a step, in batch order: the sequences' tokens follow each
+// other.
+struct TokenBatch {
+  int num_tokens = 0;
+  const int32_t* positions = nullptr;    // [num_tokens] in its sequence, from 0
+  const int32_t* sequence_of = nullptr;  // [num_tokens] index into page_tables
+  const int32_t* const* page_tables =
+      nullptr;  // [num_sequences] pages in order
+};
+
+// The operations of a decoder on CPU, each over all threads of a pool. Every
+// result is a fixed function of its own row's inputs: the number of rows, of
+// threads, and the instruction set change no bit.
+//
+//   auto ops = Ops::Create("auto", &pool);
+//   ops->RmsNorm(x, hidden, rows, hidden, weight, eps, y, hidden);
+//
+// Shapes are the caller's to get right; they are checked here once per call
+// with DCHECK-like cost (a handful of compares). One thread calls at a time.
+// Strides are in floats. Nothing is allocated after the first calls of a shape.
+class Ops {
+ public:
+  // isa: "auto", "avx512", "avx2" or "reference". INVALID_ARGUMENT names the
+  // flag --cpu_isa when this processor lacks it. `pool` must outlive the
+  // result.
+  static absl::StatusOr<Ops> Create(absl::string_view isa, ThreadPool* pool);
+
+  const char* isa() const;  // never "auto"
+  ThreadPool& pool() { return *pool_; }
+
+  // y[i, j] = Σ_k x[i, k]·w[j, k] for all i < rows; see PackedMatrix for the
+  // order of the sum. x [rows, w.cols], y [rows, w.rows].
+  void Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride, int rows,
+            float* y, ptrdiff_t y_stride);
+
+  // y = x / sqrt(mean(x²) + eps)·weight, row by row; x and y [rows, dim] may be
+  // the same.
+  void RmsNorm(const float* x, ptrdiff_t x_stride, int rows, int dim,
+               const float* weight, float eps, float* y, ptrdiff_t y_stride);
+
+  // For each token and each of `heads` vectors x[token, head] of head_dim:
+  // RMS norm with `norm_weight` [head_dim] unless it is null, then rotation of
+  // the first rotary_dim dimensions by the token's position. cos, sin:
+  // [max_position, rotary_dim / 2]. In place.
+  void NormRope(float* x, ptrdiff_t token_stride, int heads, int head_dim,
+                const float* norm_weight, float eps, RopeStyle style,
+                int rotary_dim, const float* cos, const float* sin,
+                const TokenBatch& batch);
+
+  // Writes each token's keys and values, k and v [num_tokens, kv_heads,
+  // head_dim], to its page and slot.
+  void StoreKv(const float* k, ptrdiff_t k_stride, const float* v,
+               ptrdiff_t v_stride, const TokenBatch& batch, const PagedKv& kv);
+
+  // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
+  // t's own sequence; head h uses key-value head kv_head_of[h]. Positions are
+  // visited in blocks of 64 counted from 0. q, out [num_tokens, heads,
+  // head_dim].
+  void Attention(const float* q, ptrdiff_t q_stride, int heads,
+                 const int32_t* kv_head_of, float scale,
+                 const TokenBatch& batch, const PagedKv& kv, float* out,
+                 ptrdiff_t out_stride);
+
+  // y[i, j] = silu(gate)·up; gate_up [rows, 2·dim] holds gate, then up.
+  void SiluMul(const float* gate_up, ptrdiff_t stride, int rows, int dim,
+               float* y, ptrdiff_t y_stride);
+
+  // x += y, [rows, dim].
+  void Add(float* x, ptrdiff_t x_stride, const float* y, ptrdiff_t y_stride,
+           int rows, int dim);
+
+ private:
+  Ops(const KernelTable* table, ThreadPool* pool);
+
+  const KernelTable* table_;
+  ThreadPool* pool_;
+};
+
+}  // namespace lockstep::kernels

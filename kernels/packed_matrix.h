@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/dtype.h"
+
+namespace lockstep::kernels {
+
+// A weight matrix W [rows, cols] repacked for products X·Wᵀ: panels of 16 rows
+// whose values for one column lie side by side, so that SIMD lanes are output
+// columns and each output is one chain of fused multiply-adds over k, the same
+// on every instruction set, for every number of rows of X and of threads.
+//
+//   PackedMatrix qkv(/*cols=*/576, /*slice_cols=*/576);
+//   qkv.AddRows(DType::kQ4_1, q_rows, 576, q_bytes, row_bytes,
+//   /*col_begin=*/0); qkv.AddRows(DType::kQ8_0, 192, k_bytes, …);      // types
+//   may differ
+//
+// K is cut into slices of `slice_cols`; each slice is summed in order of k, the
+// slices as a binary tree (see TreeSum). Column-parallel matrices have one
+// slice. Row-parallel ones have eight over all ranks, so that ranks that hold
+// 8, 4, 2 or 1 of them compute the same sub-trees.
+//
+// Immutable once filled; then any number of threads may read it.
+class PackedMatrix {
+ public:
+  static constexpr int kPanelRows = 16;
+
+  // Rows of one stored type; what AddRows added.
+  struct Segment {
+    DType type;
+    int row_begin;  // first output column this segment writes
+    int rows;       // the last panel is padded with zeros
+    // [ceil(rows / 16)] panels, each panel_bytes, 64-byte aligned
+    const uint8_t* data;
+    size_t panel_bytes;
+  };
+
+  PackedMatrix() = default;
+
+  // REQUIRES: slice_cols divides into blocks of every type that is added.
+  PackedMatrix(int cols, int slice_cols);
+
+  PackedMatrix(PackedMatrix&&) = default;
+  PackedMatrix& operator=(PackedMatrix&&) = default;
+
+  // Appends `rows` rows: columns [col_begin, col_begin + cols) of rows as
+  // stored, `row_bytes` apart, starting at `source`.
+  // REQUIRES: col_begin % BlockValues(type) == 0.
+  void AddRows(DType type, int rows, const void* source, size_t row_bytes,
+               int64_t col_begin);
+
+  int rows() const { return rows_; }
+  int cols() const { return cols_; }
+  int slice_cols() const { return slice_cols_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+
+  // Bytes of packed weights.
+  size_t bytes() const;
+
+ private:
+  struct FreeAligned {
+    void operator()(uint8_t* data) const;
+  };
+
+  int rows_ = 0;
+  int cols_ = 0;
+  int slice_cols_ = 0;
+  std::vector<Segment> segments_;
+  std::vector<std::unique_ptr<uint8_t[], FreeAligned>> buffers_;
+};
+
+}  // namespace lockstep::kernels

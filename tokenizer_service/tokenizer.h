@@ -1,0 +1,54 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+struct TokenizerInfo {
+  uint32_t vocabulary_size = 0;  // ids are below it
+  std::optional<uint32_t> bos_token_id;
+  std::vector<uint32_t> eos_token_ids;
+  bool has_chat_template = false;
+};
+
+// Text to token ids and back, and chat messages to text: in this process
+// (HfTokenizer) or answered by the tokenizer service (RemoteTokenizer).
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto ids, tokenizer.Encode("Hello", true));
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto text, tokenizer.Decode(ids, false));
+//
+// Immutable; any thread, several at once. Calls block for as long as the text
+// is long, so they do not belong on a gRPC callback thread. What the input can
+// cause is INVALID_ARGUMENT with a sentence; a fault of the implementation is
+// INTERNAL. Nothing aborts the process.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // `text` must be valid UTF-8. add_special_tokens: what the tokenizer adds by
+  // itself, such as BOS. Special tokens written in the text are recognized.
+  virtual absl::StatusOr<std::vector<uint32_t>> Encode(
+      absl::string_view text, bool add_special_tokens) const = 0;
+
+  // Ids that make no valid UTF-8 show as U+FFFD.
+  virtual absl::StatusOr<std::string> Decode(
+      absl::Span<const uint32_t> ids, bool skip_special_tokens) const = 0;
+
+  // Renders the model's chat template. context_json is an object of the
+  // template's variables (messages, add_generation_prompt, …); bos_token and
+  // eos_token are added. A template that raises is INVALID_ARGUMENT with its
+  // words. FAILED_PRECONDITION without a template.
+  virtual absl::StatusOr<std::string> RenderChat(
+      absl::string_view context_json) const = 0;
+
+  virtual const TokenizerInfo& info() const = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+
+namespace lockstep {
+
+// How the ranks of a group exchange tensors. One object a rank, used by its
+// engine thread; Abort may come from any thread.
+//
+//   LOCKSTEP_RETURN_IF_ERROR(collective->AllReduceSum(hidden));
+//
+// Every rank makes the same calls with the same sizes, in the same order. Sums
+// are taken in the order of kernels::TreeSum over ranks, so that every rank,
+// and every implementation, gets the same bits. A call fails with UNAVAILABLE
+// when the group was aborted or a rank left, and so does every call after it.
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // data[i] becomes the sum over ranks of their data[i].
+  virtual absl::Status AllReduceSum(absl::Span<float> data) = 0;
+
+  // out [size, in.size()] gets every rank's `in`, in rank order.
+  // REQUIRES: out.size() == size() * in.size().
+  virtual absl::Status AllGather(absl::Span<const float> in,
+                                 absl::Span<float> out) = 0;
+
+  // Ends the calls in progress on all ranks, and all to come, with UNAVAILABLE
+  // and `reason`.
+  virtual void Abort(absl::string_view reason) = 0;
+
+  // Calls made so far; a forward pass makes 2·layers + 1 and 1.
+  virtual int64_t num_all_reduces() const = 0;
+  virtual int64_t num_all_gathers() const = 0;
+};
+
+}  // namespace lockstep

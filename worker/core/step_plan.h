@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/digest.h"
+#include "worker/core/sequence.h"
+
+namespace lockstep {
+
+// One sequence's share of a step: its tokens at positions begin … begin +
+// count - 1 are computed, over the pages of `sequence`.
+struct SequenceSpan {
+  const Sequence* sequence = nullptr;  // valid until the step is committed
+  int begin = 0;
+  int count = 0;
+  // The span ends at the sequence's last token, so its last logits choose the
+  // next one.
+  bool samples = false;
+  // Prompt positions whose logits are wanted for prompt log-probabilities:
+  // logits of position p describe prompt token p + 1. Empty when equal.
+  int prompt_logits_begin = 0;
+  int prompt_logits_end = 0;
+
+  int num_logits_rows() const {
+    const bool last_is_prompt = prompt_logits_end == begin + count &&
+                                prompt_logits_end > prompt_logits_begin;
+    return prompt_logits_end - prompt_logits_begin +
+           (samples && !last_is_prompt ? 1 : 0);
+  }
+};
+
+// What one step computes, in batch order. The same on every rank; `digest`
+// covers it and every plan and sampled id before it.
+struct StepPlan {
+  uint64_t step = 0;
+  std::vector<SequenceSpan> spans;
+  int num_tokens = 0;       // over the spans
+  int num_logits_rows = 0;  // over the spans
+  Digest digest = {};
+
+  bool empty() const { return spans.empty(); }
+};
+
+}  // namespace lockstep

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/sampling.pb.h"
+
+namespace lockstep {
+
+// What one span of a plan produced.
+struct SpanResult {
+  uint32_t token = 0;  // meaningful where the span samples
+  // Of `token`, if the request asked for log-probabilities; else zero or one.
+  std::vector<v1::PositionLogprobs> logprobs;
+  // Of prompt tokens prompt_logits_begin + 1 … prompt_logits_end.
+  std::vector<v1::PositionLogprobs> prompt_logprobs;
+};
+
+// One entry a span, in the plan's order.
+struct StepResult {
+  std::vector<SpanResult> spans;
+};
+
+}  // namespace lockstep

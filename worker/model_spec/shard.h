@@ -1,0 +1,48 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <vector>
+
+#include "worker/model_spec/model_config.h"
+
+namespace lockstep {
+
+// Which part of a model one rank holds; a pure function of its arguments.
+//
+// Rank r owns the contiguous run [r·H/n, (r+1)·H/n) of query heads and every
+// key-value head these use (one may be on several ranks); o is cut along the
+// same heads, the intermediate size at block borders, the vocabulary in rows of
+// equal number, the last rank's padded.
+struct Shard {
+  int rank = 0;
+  int size = 1;
+
+  int head_begin = 0, head_end = 0;        // query heads
+  int kv_head_begin = 0, kv_head_end = 0;  // key-value heads
+  int intermediate_begin = 0, intermediate_end = 0;
+  int vocab_begin = 0, vocab_rows = 0;  // rows, padding included
+
+  // Columns summed at a time in the row-parallel products (see PackedMatrix).
+  int o_slice_cols = 0;
+  int down_slice_cols = 0;
+
+  int num_heads() const { return head_end - head_begin; }
+  int num_kv_heads() const { return kv_head_end - kv_head_begin; }
+  int intermediate() const { return intermediate_end - intermediate_begin; }
+
+  // Rank-local key-value head of each rank-local query head.
+  std::vector<int32_t> kv_head_of;  // [num_heads()]
+};
+
+// `block` is the least number of columns a row-parallel weight can be cut at
+// (the largest BlockValues of the o and down weights).
+// INVALID_ARGUMENT names --tensor_parallel_size when a rank would hold nothing.
+absl::StatusOr<Shard> MakeShard(const ModelConfig& config, int block, int rank,
+                                int size);
+
+// The tensor-parallel sizes whose logits are bit-identical to `size`'s, `size`
+// among them, ascending, out of 1, 2, 4, 8.
+std::vector<int> IdenticalSizes(const ModelConfig& config, int block, int size);
+
+}  // namespace lockstep

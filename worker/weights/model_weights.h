@@ -1,0 +1,65 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/packed_matrix.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+#include "worker/weights/tensor_source.h"
+
+namespace lockstep {
+
+// One rank's slice of a decoder layer.
+struct LayerWeights {
+  std::vector<float> attention_norm;  // [hidden]
+  kernels::PackedMatrix qkv;      // [(heads + 2·kv_heads)·head_dim, hidden]
+  std::vector<float> q_norm;      // [head_dim], empty without qk_norm
+  std::vector<float> k_norm;      // [head_dim], the same
+  kernels::PackedMatrix o;        // [hidden, heads·head_dim]
+  std::vector<float> mlp_norm;    // [hidden]
+  kernels::PackedMatrix gate_up;  // [2·intermediate, hidden]
+  kernels::PackedMatrix down;     // [hidden, intermediate]
+};
+
+// One rank's weights. The embedding is read where it is mapped, so the source
+// must outlive this.
+struct ModelWeights {
+  // Rows vocab_begin … of the embedding as stored; ids past the vocabulary have
+  // no row.
+  kernels::DType embedding_type = kernels::DType::kF32;
+  const uint8_t* embedding = nullptr;  // row 0 of this rank
+  size_t embedding_row_bytes = 0;
+  int embedding_rows = 0;  // of this rank, without padding
+
+  std::vector<LayerWeights> layers;
+  std::vector<float> final_norm;  // [hidden]
+  // [vocab_rows without padding, hidden]; this rank's rows of the head.
+  kernels::PackedMatrix head;
+};
+
+// Reads and packs what `shard` holds, one tensor at a time. A missing tensor or
+// a wrong shape is INVALID_ARGUMENT naming file, tensor, expected and found.
+absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
+                                         const ModelConfig& config,
+                                         const Shard& shard);
+
+// A model on disk: what it is, and its tensors.
+struct ModelFiles {
+  ModelConfig config;
+  std::unique_ptr<TensorSource> tensors;
+  // The largest block of the o and down weights; see MakeShard.
+  int row_parallel_block = 1;
+  // Hash over names, shapes, types and sampled content of the tensors, and the
+  // config.
+  std::string fingerprint;
+  std::vector<std::string> weight_types;  // most elements first
+};
+
+// `path` is a Hugging Face folder or a .gguf file.
+absl::StatusOr<ModelFiles> OpenModel(const std::string& path);
+
+}  // namespace lockstep
