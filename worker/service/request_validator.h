@@ -1,0 +1,33 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/group.pb.h"
+#include "proto/worker.pb.h"
+
+namespace lockstep {
+
+// What a request is measured against; fixed once the group has formed.
+struct RequestLimits {
+  int vocabulary_size = 0;
+  int max_context = 0;  // tokens of a sequence, prompt and output
+  std::vector<uint32_t> eos_token_ids;
+};
+
+// A request with every default filled in, but for its number `request`, which
+// stays 0. A pure function; any thread.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(v1::AddRequest add,
+//                             ValidateRequest(request, limits, seed));
+//
+// `drawn_seed` is used where the request names none. INVALID_ARGUMENT names
+// field, value and limit; nothing is clamped, and a field or value this build
+// does not know is refused.
+absl::StatusOr<v1::AddRequest> ValidateRequest(
+    const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
+    uint64_t drawn_seed);
+
+}  // namespace lockstep
