@@ -8,29 +8,30 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "common/byte_cursor.h"
+#include "common/gguf_value.h"
 #include "common/mapped_file.h"
 
 namespace lockstep {
 
 // A GGUF file, versions 2 and 3 (ggml's docs/gguf.md): metadata and where the
 // tensors lie. Every size and offset is checked against the file's size before
-// it is used, so a truncated or lying file is an error, never a crash.
+// it is used, so a truncated or lying file is an error, never a crash. How many
+// bytes a tensor takes depends on its type, which is not known here: only its
+// begin is checked.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto file, GgufFile::Open("model.gguf"));
 //   LOCKSTEP_ASSIGN_OR_RETURN(uint64_t layers,
-//   file->GetUint("llama.block_count"));
+//                             file->GetUint("llama.block_count"));
 //
 // Immutable; any thread. Views point into the mapped file and live as long as
 // it does.
 class GgufFile {
  public:
-  using Strings = std::vector<absl::string_view>;
-  using Value = std::variant<bool, uint64_t, int64_t, double, absl::string_view,
-                             Strings, std::vector<int64_t>, std::vector<double>,
-                             std::vector<bool>>;
+  using Strings = GgufStrings;
+  using Value = GgufValue;
 
   struct TensorInfo {
     uint32_t type = 0;           // ggml's number
@@ -51,7 +52,8 @@ class GgufFile {
   // Null where there is no such key.
   const Value* Find(absl::string_view key) const;
 
-  // NOT_FOUND names file and key; INVALID_ARGUMENT the type expected.
+  // NOT_FOUND names file and key; INVALID_ARGUMENT the type expected. A signed
+  // integer that is not negative passes as unsigned.
   absl::StatusOr<uint64_t> GetUint(absl::string_view key) const;
   absl::StatusOr<double> GetDouble(absl::string_view key) const;
   absl::StatusOr<absl::string_view> GetString(absl::string_view key) const;
@@ -66,6 +68,10 @@ class GgufFile {
  private:
   GgufFile() = default;
   absl::Status ParseAll();
+  absl::Status ParseMetadata(ByteCursor& cursor, uint64_t count);
+  absl::Status ParseTensors(ByteCursor& cursor, uint64_t count);
+  // Makes the tensors' offsets count from the file's start.
+  absl::Status PlaceTensors(const ByteCursor& cursor);
 
   std::string path_;
   std::unique_ptr<MappedFile> file_;  // null after Parse
