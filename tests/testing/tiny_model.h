@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels/dtype.h"
+
+namespace lockstep::testing {
+
+// A random model, small enough to be made anew by each test. The values are a
+// function of seed and tensor name alone: a Hugging Face folder and a GGUF file
+// of one spec are the same model, where the types can hold the values.
+//
+//   TinyModel model;
+//   model.architecture = "qwen3";
+//   WriteHuggingFaceFolder(model, ::testing::TempDir() + "qwen3");
+struct TinyModel {
+  std::string architecture = "llama";  // or "qwen3", which has q and k norms
+  int vocab_size = 512;
+  int hidden_size = 64;
+  int intermediate_size = 128;
+  int num_layers = 2;
+  int num_heads = 8;
+  int num_kv_heads = 2;
+  int head_dim = 16;
+  int max_context = 512;  // tokens
+  float rope_theta = 10000;
+  bool llama3_rope = false;  // scaled by 8 from 64 positions; Hugging Face only
+  bool tied_embeddings = false;
+  int bos_token_id = 1;
+  int eos_token_id = 2;
+  uint64_t seed = 1;
+
+  // Of all matrices; norms are always F32. A Hugging Face folder takes F32, F16
+  // and BF16.
+  kernels::DType type = kernels::DType::kF32;
+
+  // For tests of bad files: these names are left out.
+  std::vector<std::string> left_out;
+};
+
+// A tensor of the model, by Hugging Face's name.
+struct TinyTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;  // before they are rounded to the stored type
+};
+
+std::vector<TinyTensor> MakeTensors(const TinyModel& model);
+
+nlohmann::json MakeHuggingFaceConfig(const TinyModel& model);
+
+// config.json and model.safetensors, or `num_files` of them with an index;
+// `folder` is created. There is no tokenizer: see WriteTinyTokenizer.
+void WriteHuggingFaceFolder(const TinyModel& model, const std::string& folder,
+                            int num_files = 1);
+
+// A GGUF file; with the tiny tokenizer inside when vocab_size is its 512.
+void WriteGguf(const TinyModel& model, const std::string& path);
+
+}  // namespace lockstep::testing
