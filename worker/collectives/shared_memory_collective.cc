@@ -1,0 +1,155 @@
+#include "worker/collectives/shared_memory_collective.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+// About 20 us: the ranks of a step arrive close together.
+constexpr int kSpins = 1000;
+
+constexpr size_t kChunk = SharedSegment::kChunkFloats;
+
+// A sum is taken in pieces that stay in the first-level cache.
+constexpr size_t kSumPiece = 1024;
+
+// Kind and size of a call as one number, to compare between ranks.
+uint64_t ReduceOperation(size_t count) { return count * 2; }
+uint64_t GatherOperation(size_t count) { return count * 2 + 1; }
+
+std::string OperationName(uint64_t operation) {
+  return absl::StrCat(operation % 2 == 0 ? "an all-reduce" : "an all-gather",
+                      " of ", operation / 2, " floats");
+}
+
+int SpinsFor(int size) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return size <= cores ? kSpins : 0;
+}
+
+}  // namespace
+
+SharedMemoryCollective::SharedMemoryCollective(
+    std::shared_ptr<SharedSegment> segment, int rank, int size)
+    : segment_(std::move(segment)),
+      rank_(rank),
+      size_(size),
+      spins_(SpinsFor(size)) {}
+
+absl::StatusOr<std::unique_ptr<SharedMemoryCollective>>
+SharedMemoryCollective::Create(const std::string& name, int rank, int size,
+                               const Options& options) {
+  if (size < 1 || size > SharedSegment::kMaxRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("a group of ", size,
+                                                   " ranks; one host has 1 to ",
+                                                   SharedSegment::kMaxRanks));
+  }
+  if (rank < 0 || rank >= size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " of a group of ", size));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::shared_ptr<SharedSegment> segment,
+      rank == 0
+          ? SharedSegment::Create(name, size)
+          : SharedSegment::Attach(name, rank, size, options.attach_timeout));
+  return std::unique_ptr<SharedMemoryCollective>(
+      new SharedMemoryCollective(std::move(segment), rank, size));
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<SharedMemoryCollective>>>
+MakeLocalGroup(int size) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
+                            SharedSegment::CreateAnonymous(size));
+  std::vector<std::unique_ptr<SharedMemoryCollective>> group;
+  for (int rank = 0; rank < size; ++rank) {
+    group.push_back(std::unique_ptr<SharedMemoryCollective>(
+        new SharedMemoryCollective(segment, rank, size)));
+  }
+  return group;
+}
+
+absl::Status SharedMemoryCollective::AllReduceSum(absl::Span<float> data) {
+  ++num_all_reduces_;
+  const uint64_t operation = ReduceOperation(data.size());
+  size_t begin = 0;
+  do {  // an empty tensor too: the ranks meet in every call
+    const absl::Span<float> chunk = data.subspan(begin, kChunk);
+    LOCKSTEP_RETURN_IF_ERROR(Exchange(operation, chunk));
+    for (size_t i = 0; i < chunk.size(); i += kSumPiece) {
+      SumChunks(0, size_, i, chunk.subspan(i, kSumPiece));
+    }
+    begin += kChunk;
+  } while (begin < data.size());
+  return absl::OkStatus();
+}
+
+absl::Status SharedMemoryCollective::AllGather(absl::Span<const float> in,
+                                               absl::Span<float> out) {
+  ++num_all_gathers_;
+  const uint64_t operation = GatherOperation(in.size());
+  size_t begin = 0;
+  do {
+    const absl::Span<const float> chunk = in.subspan(begin, kChunk);
+    LOCKSTEP_RETURN_IF_ERROR(Exchange(operation, chunk));
+    for (int rank = 0; rank < size_; ++rank) {
+      std::copy_n(Chunk(rank), chunk.size(),
+                  out.begin() + rank * in.size() + begin);
+    }
+    begin += kChunk;
+  } while (begin < in.size());
+  return absl::OkStatus();
+}
+
+void SharedMemoryCollective::Abort(absl::string_view reason) {
+  segment_->barrier().Abort(reason);
+  segment_->RemoveName();
+}
+
+absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
+                                              absl::Span<const float> in) {
+  parity_ ^= 1;
+  SharedSegment::Slot& own = segment_->slot(rank_, parity_);
+  own.operation = operation;
+  std::copy(in.begin(), in.end(), own.chunk);
+  SharedBarrier& barrier = segment_->barrier();
+  if (!barrier.Wait(size_, spins_)) {
+    return absl::UnavailableError(barrier.reason());
+  }
+  for (int rank = 0; rank < size_; ++rank) {
+    const uint64_t other = segment_->slot(rank, parity_).operation;
+    if (other == operation) continue;
+    Abort(absl::StrCat("the ranks are out of step: rank ", rank_, " makes ",
+                       OperationName(operation), ", rank ", rank, " ",
+                       OperationName(other)));
+    return absl::UnavailableError(barrier.reason());
+  }
+  return absl::OkStatus();
+}
+
+const float* SharedMemoryCollective::Chunk(int rank) const {
+  return segment_->slot(rank, parity_).chunk;
+}
+
+void SharedMemoryCollective::SumChunks(int first, int count, size_t begin,
+                                       absl::Span<float> out) {
+  if (count == 1) {
+    std::copy_n(Chunk(first) + begin, out.size(), out.begin());
+    return;
+  }
+  int left = 1;
+  while (left * 2 < count) left *= 2;
+  SumChunks(first, left, begin, out);
+  float right[kSumPiece];
+  SumChunks(first + left, count - left, begin, {right, out.size()});
+  for (size_t i = 0; i < out.size(); ++i) out[i] += right[i];
+}
+
+}  // namespace lockstep

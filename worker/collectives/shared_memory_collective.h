@@ -1,0 +1,75 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/collectives/collective.h"
+#include "worker/collectives/shared_segment.h"
+
+namespace lockstep {
+
+// Ranks of one host, as processes or threads, over memory they share.
+//
+//   SharedMemoryCollective::Create("/lockstep-4711-1", rank, size, {});
+//
+// Tensors are cut in chunks. For each, a rank copies its part into a buffer of
+// its own, all meet at one barrier, and each reads what it needs from all; the
+// two buffers of a rank take turns, so that one barrier a chunk is enough. A
+// call that differs from another rank's in kind or size aborts the group.
+class SharedMemoryCollective final : public Collective {
+ public:
+  struct Options {
+    absl::Duration attach_timeout = absl::Seconds(60);
+  };
+
+  // Rank 0 creates the segment `name` ("/…", free in /dev/shm) and returns at
+  // once; the others wait for it. Nothing of it is left in /dev/shm once all
+  // ranks have attached, or those that did have ended in good order.
+  static absl::StatusOr<std::unique_ptr<SharedMemoryCollective>> Create(
+      const std::string& name, int rank, int size, const Options& options);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  absl::Status AllReduceSum(absl::Span<float> data) override;
+  absl::Status AllGather(absl::Span<const float> in,
+                         absl::Span<float> out) override;
+  void Abort(absl::string_view reason) override;
+  int64_t num_all_reduces() const override { return num_all_reduces_; }
+  int64_t num_all_gathers() const override { return num_all_gathers_; }
+
+ private:
+  friend absl::StatusOr<std::vector<std::unique_ptr<SharedMemoryCollective>>>
+  MakeLocalGroup(int size);
+
+  SharedMemoryCollective(std::shared_ptr<SharedSegment> segment, int rank,
+                         int size);
+
+  // Shows `in` to all ranks; afterwards theirs are in Chunk(0 … size - 1),
+  // until the second Exchange from now.
+  absl::Status Exchange(uint64_t operation, absl::Span<const float> in);
+  const float* Chunk(int rank) const;
+
+  // out[i] = TreeSum over the `count` ranks from `first` of Chunk()[begin + i].
+  void SumChunks(int first, int count, size_t begin, absl::Span<float> out);
+
+  // Shared with the other ranks of this process, if there are any.
+  const std::shared_ptr<SharedSegment> segment_;
+  const int rank_;
+  const int size_;
+  const int spins_;
+  int parity_ = 0;  // of the last exchange
+  std::atomic<int64_t> num_all_reduces_ = 0;
+  std::atomic<int64_t> num_all_gathers_ = 0;
+};
+
+// The collectives of `size` ranks that are threads of this process, or children
+// that it forks from now on. RESOURCE_EXHAUSTED without memory.
+absl::StatusOr<std::vector<std::unique_ptr<SharedMemoryCollective>>>
+MakeLocalGroup(int size);
+
+}  // namespace lockstep
