@@ -5,9 +5,10 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
+#include "common/utf8.h"
 #include "tokenizer_service/tokenizer.h"
+#include "tokenizer_service/vocabulary.h"
 
 namespace lockstep {
 
@@ -19,26 +20,35 @@ namespace lockstep {
 //   LOCKSTEP_ASSIGN_OR_RETURN(std::string rest, decoder.Finish());
 //
 // The pieces concatenate to Decode of all ids, byte for byte, for every stream
-// of ids. A piece is held back while it could be the start of a character that
-// later ids complete. One stream, one object, one thread at a time. Work per
-// token does not grow with the stream.
+// of ids. Held back is only what later ids can still change: the start of a
+// character, and, with Join::kByteFallback, a run of byte tokens, as one bad
+// byte makes all of the run U+FFFD. Work and memory are those of the new ids
+// and of what is held back; nothing is decoded twice. One stream, one object,
+// one thread at a time.
 class IncrementalDecoder {
  public:
   // `tokenizer` must outlive this.
   IncrementalDecoder(const Tokenizer* tokenizer, bool skip_special_tokens);
+  // The same, for implementations of Tokenizer.
+  IncrementalDecoder(const Vocabulary* vocabulary, bool skip_special_tokens);
 
+  // INVALID_ARGUMENT for an id outside the vocabulary; nothing is added then.
   absl::StatusOr<std::string> Add(absl::Span<const uint32_t> ids);
 
   // What was held back. No Add after it.
   absl::StatusOr<std::string> Finish();
 
  private:
-  const Tokenizer* const tokenizer_;
+  void AddToken(const Vocabulary::Token& token, std::string& text);
+  void EndByteRun(std::string& text);
+  // Drops the leading spaces that are still to be dropped.
+  std::string Strip(std::string text);
+
+  const Vocabulary* const vocabulary_;
   const bool skip_special_tokens_;
-  // The window that is still decoded anew: ids_[0, emitted_) are context whose
-  // text went out, the rest waits.
-  std::vector<uint32_t> ids_;
-  size_t emitted_ = 0;
+  uint32_t spaces_to_strip_;
+  Utf8Repairer repairer_;  // of Join::kByteLevel
+  std::string byte_run_;   // of Join::kByteFallback
 };
 
 }  // namespace lockstep

@@ -9,10 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "tokenizer_service/vocabulary.h"
+
 namespace lockstep {
 
+// The longest text to encode, and the longest context_json.
+inline constexpr size_t kMaxTextBytes = 16 << 20;
+
 struct TokenizerInfo {
-  uint32_t vocabulary_size = 0;  // ids are below it
+  // Ids are below it. Some may have no token: models pad their vocabularies.
+  uint32_t vocabulary_size = 0;
   std::optional<uint32_t> bos_token_id;
   std::vector<uint32_t> eos_token_ids;
   bool has_chat_template = false;
@@ -32,12 +38,14 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  // `text` must be valid UTF-8. add_special_tokens: what the tokenizer adds by
-  // itself, such as BOS. Special tokens written in the text are recognized.
+  // `text` is valid UTF-8, at most kMaxTextBytes. add_special_tokens: what the
+  // tokenizer adds by itself, such as BOS. Special tokens written in the text
+  // are recognized.
   virtual absl::StatusOr<std::vector<uint32_t>> Encode(
       absl::string_view text, bool add_special_tokens) const = 0;
 
-  // Ids that make no valid UTF-8 show as U+FFFD.
+  // Ids that make no valid UTF-8 show as U+FFFD. An id outside the vocabulary
+  // is INVALID_ARGUMENT.
   virtual absl::StatusOr<std::string> Decode(
       absl::Span<const uint32_t> ids, bool skip_special_tokens) const = 0;
 
@@ -49,6 +57,10 @@ class Tokenizer {
       absl::string_view context_json) const = 0;
 
   virtual const TokenizerInfo& info() const = 0;
+
+  // What Decode is made of; IncrementalDecoder works on it. Its size is
+  // info().vocabulary_size.
+  virtual const Vocabulary& vocabulary() const = 0;
 };
 
 }  // namespace lockstep

@@ -1,0 +1,33 @@
+#include "tokenizer_service/vocabulary.h"
+
+#include <absl/strings/str_cat.h>
+
+namespace lockstep {
+
+Vocabulary::Vocabulary(Join join, uint32_t strip_leading_spaces)
+    : join_(join), strip_leading_spaces_(strip_leading_spaces) {}
+
+void Vocabulary::Add(absl::string_view bytes, Kind kind, bool special) {
+  bytes_.append(bytes.data(), bytes.size());
+  entries_.push_back({bytes_.size(), kind, special});
+}
+
+Vocabulary::Token Vocabulary::token(uint32_t id) const {
+  const Entry& entry = entries_[id];
+  const uint64_t begin = id == 0 ? 0 : entries_[id - 1].end;
+  return {absl::string_view(bytes_).substr(begin, entry.end - begin),
+          entry.kind, entry.special};
+}
+
+absl::Status Vocabulary::Check(absl::Span<const uint32_t> ids) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token_ids[", i, "] is ", ids[i],
+                       ", outside the vocabulary of ", size(), " ids."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep
