@@ -32,8 +32,25 @@ size_t RowBytes(DType type, int64_t cols);
 // "F32", "Q4_1", …
 const char* DTypeName(DType type);
 
+// The integers and factors behind a block of a quantized type: value i is
+// fma(scale[i / scale_values], quant[i], min). All but the last addition is
+// exact in fp32.
+struct QuantBlock {
+  int8_t quant[256];  // [BlockValues(type)] with the offset (8, 32) taken off
+  float scale[16];
+  float min;         // 0 but for Q4_1
+  int scale_values;  // values that share a scale
+};
+
+// REQUIRES: type is quantized.
+void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out);
+
 // Decodes `cols` values of one row as stored, in fp32; exact but for the one
 // rounding of d·q + m. REQUIRES: cols % BlockValues(type) == 0.
 void DecodeRow(DType type, const void* row, int64_t cols, float* out);
+
+// IEEE binary16 and bfloat16 to fp32, exact; signalling NaNs stay as they are.
+float HalfToFloat(uint16_t half);
+float BFloat16ToFloat(uint16_t bits);
 
 }  // namespace lockstep::kernels

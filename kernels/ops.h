@@ -9,25 +9,13 @@
 #include "kernels/dtype.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/paged_kv.h"
+#include "kernels/rotary.h"
 #include "kernels/thread_pool.h"
+#include "kernels/token_batch.h"
 
 namespace lockstep::kernels {
 
 struct KernelTable;  // kernels/kernel_table.h: one ISA's function pointers
-
-// How head vectors rotate. Halves: dimension i pairs with i + rotary_dim / 2
-// (Hugging Face). Neighbours: 2i pairs with 2i + 1 (GGUF `llama`).
-enum class RopeStyle : uint8_t { kHalves, kNeighbours };
-
-// The tokens of a step, in batch order: the sequences' tokens follow each
-// other.
-struct TokenBatch {
-  int num_tokens = 0;
-  const int32_t* positions = nullptr;    // [num_tokens] in its sequence, from 0
-  const int32_t* sequence_of = nullptr;  // [num_tokens] index into page_tables
-  const int32_t* const* page_tables =
-      nullptr;  // [num_sequences] pages in order
-};
 
 // The operations of a decoder on CPU, each over all threads of a pool. Every
 // result is a fixed function of its own row's inputs: the number of rows, of
@@ -36,9 +24,9 @@ struct TokenBatch {
 //   auto ops = Ops::Create("auto", &pool);
 //   ops->RmsNorm(x, hidden, rows, hidden, weight, eps, y, hidden);
 //
-// Shapes are the caller's to get right; they are checked here once per call
-// with DCHECK-like cost (a handful of compares). One thread calls at a time.
-// Strides are in floats. Nothing is allocated after the first calls of a shape.
+// Shapes are the caller's to get right: a few compares per call catch a
+// mistake, with a crash. One thread calls at a time. Strides are in floats.
+// Nothing is allocated: scratch is on the workers' stacks (up to 1 MiB).
 class Ops {
  public:
   // isa: "auto", "avx512", "avx2" or "reference". INVALID_ARGUMENT names the
@@ -76,7 +64,7 @@ class Ops {
   // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
   // t's own sequence; head h uses key-value head kv_head_of[h]. Positions are
   // visited in blocks of 64 counted from 0. q, out [num_tokens, heads,
-  // head_dim].
+  // head_dim]; head_dim at most 512.
   void Attention(const float* q, ptrdiff_t q_stride, int heads,
                  const int32_t* kv_head_of, float scale,
                  const TokenBatch& batch, const PagedKv& kv, float* out,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/dtype.h"
+#include "kernels/packed_format.h"
 
 namespace lockstep::kernels {
 
@@ -15,33 +16,37 @@ namespace lockstep::kernels {
 // on every instruction set, for every number of rows of X and of threads.
 //
 //   PackedMatrix qkv(/*cols=*/576, /*slice_cols=*/576);
-//   qkv.AddRows(DType::kQ4_1, q_rows, 576, q_bytes, row_bytes,
-//   /*col_begin=*/0); qkv.AddRows(DType::kQ8_0, 192, k_bytes, …);      // types
-//   may differ
+//   qkv.AddRows(DType::kQ4_1, 576, q_bytes, row_bytes, /*col_begin=*/0);
+//   qkv.AddRows(DType::kQ8_0, 192, k_bytes, …);  // types may differ
 //
-// K is cut into slices of `slice_cols`; each slice is summed in order of k, the
-// slices as a binary tree (see TreeSum). Column-parallel matrices have one
-// slice. Row-parallel ones have eight over all ranks, so that ranks that hold
-// 8, 4, 2 or 1 of them compute the same sub-trees.
+// K is cut into slices of `slice_cols`; each slice is summed in order of k from
+// zero, the slices as a binary tree (see TreeSum). Column-parallel matrices
+// have one slice. Row-parallel ones have eight over all ranks, so that ranks
+// that hold 8, 4, 2 or 1 of them compute the same sub-trees.
 //
 // Immutable once filled; then any number of threads may read it.
 class PackedMatrix {
  public:
-  static constexpr int kPanelRows = 16;
+  static constexpr int kPanelRows = kernels::kPanelRows;
 
   // Rows of one stored type; what AddRows added.
   struct Segment {
     DType type;
     int row_begin;  // first output column this segment writes
     int rows;       // the last panel is padded with zeros
-    // [ceil(rows / 16)] panels, each panel_bytes, 64-byte aligned
+    // [ceil(rows / 16)] panels, each panel_bytes; see packed_format.h. The
+    // first is 64-byte aligned.
     const uint8_t* data;
     size_t panel_bytes;
+
+    int panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   };
 
+  // No rows and no columns.
   PackedMatrix() = default;
 
-  // REQUIRES: slice_cols divides into blocks of every type that is added.
+  // REQUIRES: cols % slice_cols == 0, at most kMaxSlices slices, and slice_cols
+  // divides into blocks of every type that is added.
   PackedMatrix(int cols, int slice_cols);
 
   PackedMatrix(PackedMatrix&&) = default;
@@ -58,8 +63,13 @@ class PackedMatrix {
   int slice_cols() const { return slice_cols_; }
   const std::vector<Segment>& segments() const { return segments_; }
 
+  // Panels of all segments.
+  int panels() const;
+
   // Bytes of packed weights.
   size_t bytes() const;
+
+  static constexpr int kMaxSlices = 15;
 
  private:
   struct FreeAligned {

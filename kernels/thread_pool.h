@@ -1,7 +1,8 @@
 #pragma once
 
+#include <absl/functional/function_ref.h>
+
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace lockstep::kernels {
@@ -15,14 +16,16 @@ namespace lockstep::kernels {
 //   pool.For(rows, 1, [&](int64_t begin, int64_t end) { … });
 //
 // Run and For return when all workers are done; they are called by one thread
-// at a time and do not nest. Between two calls that come close together the
-// workers spin, after about a millisecond they sleep. Where threads outnumber
-// cores (`oversubscribed`) they sleep at once.
+// at a time and do not nest. Nothing is allocated. Between two calls that come
+// close together the workers spin, after about a millisecond they sleep. Where
+// threads outnumber cores (`oversubscribed`) they sleep at once.
 class ThreadPool {
  public:
   struct Options {
     int num_threads = 1;
-    int first_core = -1;          // -1: do not pin
+    // Worker i is pinned to core first_core + i if the process may use it; the
+    // calling thread is left where it is. -1: do not pin.
+    int first_core = -1;
     bool oversubscribed = false;  // more runnable threads than cores
   };
 
@@ -32,13 +35,14 @@ class ThreadPool {
   int size() const;
 
   // fn(worker) on each of the `size()` workers.
-  void Run(const std::function<void(int worker)>& fn);
+  void Run(absl::FunctionRef<void(int worker)> fn);
 
-  // fn(begin, end) over disjoint ranges that cover [0, items), each a multiple
-  // of `grain` but for the last. Which worker takes which range is not fixed,
-  // so a result must not depend on it.
+  // fn(begin, end) over disjoint ranges that cover [0, items), each beginning
+  // at a multiple of `grain` and, but for the last, a multiple of it long.
+  // Which worker takes which range is not fixed, so a result must not depend on
+  // it.
   void For(int64_t items, int64_t grain,
-           const std::function<void(int64_t begin, int64_t end)>& fn);
+           absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
  private:
   class Impl;

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_matrix.h"
+#include "kernels/paged_kv.h"
+
+namespace lockstep::kernels {
+
+// Sums of one range of panels: y[i, row_begin + j] for every row i of x.
+struct GemmArgs {
+  const PackedMatrix::Segment* segment;
+  int cols;
+  int slice_cols;
+  int panel_begin;
+  int panel_end;
+  const float* x;  // [rows, cols]
+  ptrdiff_t x_stride;
+  int rows;
+  float* y;  // [rows, all output columns of the matrix]
+  ptrdiff_t y_stride;
+};
+
+inline constexpr int kAttendBlock = 64;  // positions between two rescalings
+inline constexpr int kMaxAttendRows = 64;
+inline constexpr int kMaxHeadDim = 512;
+
+// A tile of attention: the query heads of consecutive tokens of one sequence
+// that share a key-value head. Row r belongs to position
+// first_position + r / rows_per_token and sees positions up to it. All of the
+// tile's tokens lie in one block of kAttendBlock positions.
+struct AttendArgs {
+  const float* q;  // [rows, head_dim], already scaled
+  int rows;        // at most kMaxAttendRows
+  int rows_per_token;
+  int first_position;
+  const int32_t* pages;
+  const PagedKv* kv;  // head_dim at most kMaxHeadDim
+  int kv_head;
+  float* out;  // [rows, head_dim]
+};
+
+// One instruction set's kernels; each works on the calling thread alone and
+// gives the bits that lanes.h, dtype.h and the reference define.
+struct KernelTable {
+  const char* isa;
+  void (*gemm)(const GemmArgs& args);
+  void (*attend)(const AttendArgs& args);
+  void (*rms_norm)(const float* x, int dim, const float* weight, float eps,
+                   float* y);
+  // y = silu(gate)·up
+  void (*silu_mul)(const float* gate, const float* up, int dim, float* y);
+};
+
+extern const KernelTable kReferenceKernels;
+extern const KernelTable kAvx2Kernels;    // needs AVX2, FMA and F16C
+extern const KernelTable kAvx512Kernels;  // needs AVX-512 F, BW, VL and DQ too
+
+}  // namespace lockstep::kernels

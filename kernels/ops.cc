@@ -1,0 +1,149 @@
+#include "kernels/ops.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/attention_tile.h"
+#include "kernels/kernel_table.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// Fewer elements than this are not worth a meeting of the workers.
+constexpr int64_t kElementsPerRange = 8192;
+
+int64_t RowsPerRange(int64_t row_elements) {
+  return std::max<int64_t>(1, kElementsPerRange / row_elements);
+}
+
+absl::StatusOr<const KernelTable*> FindTable(absl::string_view isa) {
+  if (isa == "reference" || isa == "auto") return &kReferenceKernels;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--cpu_isa=\"", isa, "\" is none of auto, avx512, avx2, reference"));
+}
+
+}  // namespace
+
+absl::StatusOr<Ops> Ops::Create(absl::string_view isa, ThreadPool* pool) {
+  absl::StatusOr<const KernelTable*> table = FindTable(isa);
+  if (!table.ok()) return table.status();
+  return Ops(*table, pool);
+}
+
+Ops::Ops(const KernelTable* table, ThreadPool* pool)
+    : table_(table), pool_(pool) {}
+
+const char* Ops::isa() const { return table_->isa; }
+
+void Ops::Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
+               int rows, float* y, ptrdiff_t y_stride) {
+  CHECK_GE(x_stride, w.cols());
+  CHECK_GE(y_stride, w.rows());
+  if (rows == 0) return;
+  constexpr int kPanelsPerRange = 2;
+  pool_->For(w.panels(), kPanelsPerRange, [&](int64_t begin, int64_t end) {
+    int first = 0;  // panel of the matrix where the segment starts
+    for (const PackedMatrix::Segment& segment : w.segments()) {
+      const int panels = segment.panels();
+      const int panel_begin = std::max<int>(begin - first, 0);
+      const int panel_end = std::min<int>(end - first, panels);
+      first += panels;
+      if (panel_begin >= panel_end) continue;
+      table_->gemm({&segment, w.cols(), w.slice_cols(), panel_begin, panel_end,
+                    x, x_stride, rows, y, y_stride});
+    }
+  });
+}
+
+void Ops::RmsNorm(const float* x, ptrdiff_t x_stride, int rows, int dim,
+                  const float* weight, float eps, float* y,
+                  ptrdiff_t y_stride) {
+  pool_->For(rows, RowsPerRange(dim), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      table_->rms_norm(x + row * x_stride, dim, weight, eps,
+                       y + row * y_stride);
+    }
+  });
+}
+
+void Ops::NormRope(float* x, ptrdiff_t token_stride, int heads, int head_dim,
+                   const float* norm_weight, float eps, RopeStyle style,
+                   int rotary_dim, const float* cos, const float* sin,
+                   const TokenBatch& batch) {
+  CHECK_LE(rotary_dim, head_dim);
+  const int64_t grain = RowsPerRange(int64_t{heads} * head_dim);
+  pool_->For(batch.num_tokens, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token) {
+      const ptrdiff_t angles =
+          static_cast<ptrdiff_t>(batch.positions[token]) * (rotary_dim / 2);
+      for (int head = 0; head < heads; ++head) {
+        float* vector = x + token * token_stride + head * head_dim;
+        if (norm_weight != nullptr) {
+          table_->rms_norm(vector, head_dim, norm_weight, eps, vector);
+        }
+        Rotate(style, rotary_dim, cos + angles, sin + angles, vector);
+      }
+    }
+  });
+}
+
+void Ops::StoreKv(const float* k, ptrdiff_t k_stride, const float* v,
+                  ptrdiff_t v_stride, const TokenBatch& batch,
+                  const PagedKv& kv) {
+  const int64_t grain = RowsPerRange(int64_t{kv.num_kv_heads} * kv.head_dim);
+  const size_t bytes = kv.head_dim * sizeof(float);
+  pool_->For(batch.num_tokens, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token) {
+      const int position = batch.positions[token];
+      const int32_t page =
+          batch.page_tables[batch.sequence_of[token]][position / kv.page_size];
+      for (int head = 0; head < kv.num_kv_heads; ++head) {
+        const size_t slot = kv.Offset(page, head, position % kv.page_size);
+        const ptrdiff_t offset = static_cast<ptrdiff_t>(head) * kv.head_dim;
+        std::memcpy(kv.keys + slot, k + token * k_stride + offset, bytes);
+        std::memcpy(kv.values + slot, v + token * v_stride + offset, bytes);
+      }
+    }
+  });
+}
+
+void Ops::Attention(const float* q, ptrdiff_t q_stride, int heads,
+                    const int32_t* kv_head_of, float scale,
+                    const TokenBatch& batch, const PagedKv& kv, float* out,
+                    ptrdiff_t out_stride) {
+  CHECK_LE(kv.head_dim, kMaxHeadDim);
+  const AttentionTiles tiles = {table_, q,      q_stride, heads, kv_head_of,
+                                scale,  &batch, &kv,      out,   out_stride};
+  // The last tokens of a prompt have most to read: they go first.
+  const int64_t items = tiles.items();
+  pool_->For(items, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) tiles.Compute(items - 1 - i);
+  });
+}
+
+void Ops::SiluMul(const float* gate_up, ptrdiff_t stride, int rows, int dim,
+                  float* y, ptrdiff_t y_stride) {
+  pool_->For(rows, RowsPerRange(dim), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const float* gate = gate_up + row * stride;
+      table_->silu_mul(gate, gate + dim, dim, y + row * y_stride);
+    }
+  });
+}
+
+void Ops::Add(float* x, ptrdiff_t x_stride, const float* y, ptrdiff_t y_stride,
+              int rows, int dim) {
+  pool_->For(rows, RowsPerRange(dim), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      float* sum = x + row * x_stride;
+      const float* term = y + row * y_stride;
+      for (int i = 0; i < dim; ++i) sum[i] += term[i];
+    }
+  });
+}
+
+}  // namespace lockstep::kernels

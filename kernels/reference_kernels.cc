@@ -1,0 +1,123 @@
+// The oracle: every kernel as its definition reads, one element at a time.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
+#include "kernels/packed_format.h"
+#include "kernels/tree_sum.h"
+
+namespace lockstep::kernels {
+namespace {
+
+void Gemm(const GemmArgs& args) {
+  const PackedMatrix::Segment& w = *args.segment;
+  const int row_end = std::min(w.rows, args.panel_end * kPanelRows);
+  for (int j = args.panel_begin * kPanelRows; j < row_end; ++j) {
+    const uint8_t* panel = w.data + (j / kPanelRows) * w.panel_bytes;
+    for (int i = 0; i < args.rows; ++i) {
+      const float* x = args.x + i * args.x_stride;
+      const auto slice_sum = [&](int slice) {
+        float sum = 0;
+        for (int k = 0; k < args.slice_cols; ++k) {
+          const int col = slice * args.slice_cols + k;
+          sum = std::fma(x[col],
+                         PackedValue(w.type, panel, j % kPanelRows, col), sum);
+        }
+        return sum;
+      };
+      args.y[i * args.y_stride + w.row_begin + j] =
+          TreeSum(args.cols / args.slice_cols, slice_sum);
+    }
+  }
+}
+
+// Offsets of one sequence's keys and values of one head.
+struct Slots {
+  const AttendArgs& args;
+
+  size_t operator()(int position) const {
+    const int page_size = args.kv->page_size;
+    return args.kv->Offset(args.pages[position / page_size], args.kv_head,
+                           position % page_size);
+  }
+};
+
+float Score(const float* q, const float* key, int head_dim) {
+  float score = 0;
+  for (int d = 0; d < head_dim; ++d) score = std::fma(q[d], key[d], score);
+  return score;
+}
+
+void AttendRow(const AttendArgs& args, int row) {
+  const int head_dim = args.kv->head_dim;
+  const Slots slots = {args};
+  const float* q = args.q + row * head_dim;
+  float* out = args.out + row * head_dim;
+  std::fill_n(out, head_dim, 0.0f);
+  float max = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+  const int end = args.first_position + row / args.rows_per_token + 1;
+  for (int begin = 0; begin < end; begin += kAttendBlock) {
+    const int count = std::min(kAttendBlock, end - begin);
+    float weight[kAttendBlock] = {};
+    float new_max = max;
+    for (int j = 0; j < count; ++j) {
+      weight[j] = Score(q, args.kv->keys + slots(begin + j), head_dim);
+      new_max = std::max(new_max, weight[j]);
+    }
+    for (int j = 0; j < count; ++j) weight[j] = Exp(weight[j] - new_max);
+    float lanes[kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      lanes[l] =
+          (weight[l] + weight[l + 16]) + (weight[l + 32] + weight[l + 48]);
+    }
+    const float rescale = Exp(max - new_max);
+    sum = std::fma(sum, rescale, FoldLanes(lanes));
+    max = new_max;
+    for (int d = 0; d < head_dim; ++d) {
+      float value = out[d] * rescale;
+      for (int j = 0; j < count; ++j) {
+        value =
+            std::fma(weight[j], args.kv->values[slots(begin + j) + d], value);
+      }
+      out[d] = value;
+    }
+  }
+  const float scale = 1.0f / sum;
+  for (int d = 0; d < head_dim; ++d) out[d] *= scale;
+}
+
+void Attend(const AttendArgs& args) {
+  for (int row = 0; row < args.rows; ++row) AttendRow(args, row);
+}
+
+void RmsNorm(const float* x, int dim, const float* weight, float eps,
+             float* y) {
+  float lanes[kLanes] = {};
+  for (int i = 0; i < dim; ++i) {
+    lanes[i % kLanes] = std::fma(x[i], x[i], lanes[i % kLanes]);
+  }
+  const float mean = FoldLanes(lanes) / static_cast<float>(dim);
+  const float scale = 1.0f / std::sqrt(mean + eps);
+  for (int i = 0; i < dim; ++i) y[i] = x[i] * scale * weight[i];
+}
+
+void SiluMul(const float* gate, const float* up, int dim, float* y) {
+  for (int i = 0; i < dim; ++i) {
+    y[i] = gate[i] / (1.0f + Exp(-gate[i])) * up[i];
+  }
+}
+
+}  // namespace
+
+const KernelTable kReferenceKernels = {
+    .isa = "reference",
+    .gemm = Gemm,
+    .attend = Attend,
+    .rms_norm = RmsNorm,
+    .silu_mul = SiluMul,
+};
+
+}  // namespace lockstep::kernels
