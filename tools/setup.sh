@@ -4,6 +4,8 @@
 #   tools/setup.sh                    what building and running need
 #   tools/setup.sh dev                also clang: layering_check, fuzzing, clangd, clang-tidy, clang-format
 #   tools/setup.sh --missing [dev]    installs nothing, prints the packages that are missing
+#   tools/setup.sh --rust             prints the folder of the Rust to use: the first new enough one
+#                                     on PATH, of rustup, or of Debian
 #
 # Prints nothing, and asks no mirror, when everything is there.
 set -euo pipefail
@@ -22,16 +24,24 @@ DEV_PACKAGES=(
   clang-16 clang-format-16 clang-tidy-16 clangd-16 libclang-rt-16-dev lld-16
 )
 
-rust_is_new_enough() {
-  local version
-  version=$(rustc --version 2>/dev/null | cut -d ' ' -f 2) || return 1
-  [ -n "$version" ] && printf '%s\n' "$LEAST_RUST" "$version" | sort -CV
+rust_folder() {
+  local folder version
+  local -a folders
+  IFS=: read -ra folders <<< "$PATH:${HOME:-}/.cargo/bin:/usr/bin"
+  for folder in "${folders[@]}"; do
+    version=$("$folder/rustc" --version 2> /dev/null | cut -d ' ' -f 2) || continue
+    if printf '%s\n' "$LEAST_RUST" "$version" | sort -CV; then
+      echo "$folder"
+      return
+    fi
+  done
+  return 1
 }
 
 missing() {
   local wanted=("${BUILD_PACKAGES[@]}")
   [ "${1:-}" = dev ] && wanted+=("${DEV_PACKAGES[@]}")
-  rust_is_new_enough || wanted+=(cargo-web rustc-web)
+  rust_folder > /dev/null || wanted+=(cargo-web rustc-web)
   comm -23 <(printf '%s\n' "${wanted[@]}" | sort) \
     <(dpkg-query --show --showformat '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort -u)
 }
@@ -47,10 +57,16 @@ as_root() {
   fi
 }
 
-if [ "${1:-}" = --missing ]; then
-  missing "${2:-}"
-  exit
-fi
+case ${1:-} in
+  --missing)
+    missing "${2:-}"
+    exit
+    ;;
+  --rust)
+    rust_folder
+    exit
+    ;;
+esac
 
 mapfile -t packages < <(missing "${1:-}")
 [ "${#packages[@]}" = 0 ] && exit
@@ -61,8 +77,8 @@ as_root apt-get -qq -o DPkg::Lock::Timeout=300 update
 as_root apt-get -qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
   install --yes --no-install-recommends "${packages[@]}"
 
-if ! rust_is_new_enough; then
-  echo "The Rust found, $(rustc --version 2>/dev/null || echo none), is older than $LEAST_RUST:" \
-    "add Debian's security archive to the sources of apt, or put a newer one first on PATH." >&2
+if ! rust_folder > /dev/null; then
+  echo "No Rust is new enough, $LEAST_RUST: add Debian's security archive to the sources of apt," \
+    "or put a newer rustc and cargo on PATH." >&2
   exit 1
 fi
