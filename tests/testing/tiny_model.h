@@ -16,6 +16,8 @@ namespace lockstep::testing {
 //   TinyModel model;
 //   model.architecture = "qwen3";
 //   WriteHuggingFaceFolder(model, ::testing::TempDir() + "qwen3");
+//
+// WriteGguf is in tiny_gguf.h, a tokenizer to go with it in tiny_tokenizer.h.
 struct TinyModel {
   std::string architecture = "llama";  // or "qwen3", which has q and k norms
   int vocab_size = 512;
@@ -27,7 +29,7 @@ struct TinyModel {
   int head_dim = 16;
   int max_context = 512;  // tokens
   float rope_theta = 10000;
-  bool llama3_rope = false;  // scaled by 8 from 64 positions; Hugging Face only
+  bool llama3_rope = false;  // scaled by 8 from 64 positions
   bool tied_embeddings = false;
   int bos_token_id = 1;
   int eos_token_id = 2;
@@ -57,7 +59,8 @@ nlohmann::json MakeHuggingFaceConfig(const TinyModel& model);
 void WriteHuggingFaceFolder(const TinyModel& model, const std::string& folder,
                             int num_files = 1);
 
-// A GGUF file; with the tiny tokenizer inside when vocab_size is its 512.
-void WriteGguf(const TinyModel& model, const std::string& path);
+// How a tensor of the model lies in a file.
+kernels::DType StoredType(const TinyModel& model, const TinyTensor& tensor);
+std::string StoredBytes(const TinyModel& model, const TinyTensor& tensor);
 
 }  // namespace lockstep::testing
