@@ -1,0 +1,106 @@
+#include "worker/engine/model_engine.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/engine/batch_builder.h"
+#include "worker/engine/kv_memory.h"
+#include "worker/engine/row_sampler.h"
+#include "worker/models/decoder.h"
+
+namespace lockstep {
+
+class ModelEngine::Impl {
+ public:
+  Impl(const ModelConfig& config, const Shard& shard, const Options& options,
+       kernels::Ops* ops, Collective* collective, ModelWeights weights,
+       std::unique_ptr<KvMemory> kv_memory)
+      : vocab_size_(config.vocab_size),
+        shard_(shard),
+        weights_(std::move(weights)),
+        kv_memory_(std::move(kv_memory)),
+        batch_builder_({.page_size = options.page_size,
+                        .tokens = options.max_step_tokens,
+                        .sequences = options.max_sequences,
+                        .logits_rows = options.max_logits_rows}),
+        decoder_({&config, &shard_, ops, collective}, &weights_,
+                 {.positions = std::min(config.max_context,
+                                        options.num_pages * options.page_size),
+                  .tokens = options.max_step_tokens,
+                  .logits_rows = options.max_logits_rows}),
+        row_sampler_(config.vocab_size, &ops->pool()) {}
+
+  absl::Status Execute(const StepPlan& plan, StepResult* result) {
+    batch_builder_.Build(plan);
+    LOCKSTEP_RETURN_IF_ERROR(
+        decoder_.Forward(batch_builder_.input(), kv_memory_->layers()));
+    if (observer_) ShowLogits(plan);
+    row_sampler_.Sample(plan, batch_builder_.rows(), decoder_, result);
+    return absl::OkStatus();
+  }
+
+  void set_logits_observer(LogitsObserver observer) {
+    observer_ = std::move(observer);
+  }
+
+ private:
+  void ShowLogits(const StepPlan& plan) {
+    std::vector<float> logits(vocab_size_);
+    const absl::Span<const LogitsRow> rows = batch_builder_.rows();
+    for (int i = 0; i < rows.size(); ++i) {
+      decoder_.CopyLogits(i, absl::MakeSpan(logits));
+      observer_(plan.spans[rows[i].span], rows[i].position, logits);
+    }
+  }
+
+  const int vocab_size_;
+  const Shard shard_;
+  const ModelWeights weights_;
+  const std::unique_ptr<KvMemory> kv_memory_;
+  BatchBuilder batch_builder_;
+  Decoder decoder_;
+  RowSampler row_sampler_;
+  LogitsObserver observer_;
+};
+
+absl::StatusOr<std::unique_ptr<ModelEngine>> ModelEngine::Create(
+    const ModelFiles& model, const Shard& shard, const Options& options,
+    kernels::Ops* ops, Collective* collective) {
+  if (collective->rank() != shard.rank || collective->size() != shard.size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the collective is rank ", collective->rank(), " of ",
+        collective->size(), ", the shard ", shard.rank, " of ", shard.size));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(ModelWeights weights,
+                            LoadWeights(*model.tensors, model.config, shard));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<KvMemory> kv_memory,
+      KvMemory::Create(model.config, shard, options.num_pages,
+                       options.page_size));
+  return std::unique_ptr<ModelEngine>(new ModelEngine(
+      std::make_unique<Impl>(model.config, shard, options, ops, collective,
+                             std::move(weights), std::move(kv_memory))));
+}
+
+ModelEngine::ModelEngine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+ModelEngine::~ModelEngine() = default;
+
+absl::Status ModelEngine::Execute(const StepPlan& plan, StepResult* result) {
+  return impl_->Execute(plan, result);
+}
+
+void ModelEngine::set_logits_observer(LogitsObserver observer) {
+  impl_->set_logits_observer(std::move(observer));
+}
+
+size_t ModelEngine::PageBytes(const ModelConfig& config, const Shard& shard,
+                              int page_size) {
+  return KvMemory::PageBytes(config, shard, page_size);
+}
+
+}  // namespace lockstep

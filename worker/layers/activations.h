@@ -1,0 +1,28 @@
+#pragma once
+
+#include "worker/layers/float_buffer.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+
+namespace lockstep {
+
+// What flows between the layers of one rank in a step; fp32, row-major, a row a
+// token of the batch. Rows follow each other without gaps.
+struct Activations {
+  Activations(const ModelConfig& config, const Shard& shard, int max_tokens);
+
+  int hidden_size;
+  int q_size;        // query heads of this rank · head_dim
+  int kv_size;       // key-value heads of this rank · head_dim
+  int intermediate;  // of this rank
+
+  FloatBuffer hidden;     // [tokens, hidden_size], the residual stream
+  FloatBuffer normed;     // [tokens, hidden_size]
+  FloatBuffer qkv;        // [tokens, q_size + 2·kv_size]
+  FloatBuffer attention;  // [tokens, q_size]
+  FloatBuffer gate_up;    // [tokens, 2·intermediate]
+  FloatBuffer activated;  // [tokens, intermediate]
+  FloatBuffer delta;      // [tokens, hidden_size], what a block adds to hidden
+};
+
+}  // namespace lockstep

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include "worker/layers/activations.h"
+#include "worker/layers/rank_context.h"
+#include "worker/weights/model_weights.h"
+
+namespace lockstep {
+
+// The other half of a decoder layer: hidden += down(silu(gate)·up), gate and up
+// of norm(hidden), for the first `tokens` rows. One all-reduce.
+absl::Status MlpBlock(const RankContext& rank, const LayerWeights& weights,
+                      int tokens, Activations* activations);
+
+}  // namespace lockstep

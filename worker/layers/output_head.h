@@ -1,0 +1,40 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+
+#include "worker/layers/float_buffer.h"
+#include "worker/layers/rank_context.h"
+#include "worker/weights/model_weights.h"
+
+namespace lockstep {
+
+// From the residual stream to logits, for the tokens whose logits are wanted.
+// Each rank computes its rows of the vocabulary; one all-gather gives all of
+// them to all.
+//
+//   LOCKSTEP_RETURN_IF_ERROR(head.Forward(weights, hidden, tokens));
+//   head.CopyLogits(row, logits);
+class OutputHead {
+ public:
+  OutputHead(const RankContext& rank, int max_rows);
+
+  // Row i is of token tokens[i]; hidden [num_tokens, hidden_size]. No tokens,
+  // no all-gather. REQUIRES: at most max_rows tokens.
+  absl::Status Forward(const ModelWeights& weights, const float* hidden,
+                       absl::Span<const int32_t> tokens);
+
+  // The logits of a row of the last Forward; `out` is [vocab_size]. Any thread.
+  void CopyLogits(int row, absl::Span<float> out) const;
+
+ private:
+  const RankContext rank_;
+  size_t rows_ = 0;       // of the last Forward
+  FloatBuffer normed_;    // [rows, hidden_size]
+  FloatBuffer local_;     // [rows, vocab_rows], of this rank
+  FloatBuffer gathered_;  // [ranks, rows, vocab_rows]
+};
+
+}  // namespace lockstep

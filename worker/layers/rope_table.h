@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "worker/model_spec/model_config.h"
+
+namespace lockstep {
+
+// Cosines and sines of a rotary position embedding, for every position a
+// sequence can have. Computed in double, kept in fp32. Immutable.
+class RopeTable {
+ public:
+  RopeTable(const RopeConfig& config, int num_positions);
+
+  const float* cos() const { return cos_.data(); }
+  const float* sin() const { return sin_.data(); }
+  int num_positions() const { return num_positions_; }
+
+ private:
+  const int num_positions_;
+  std::vector<float> cos_;  // [num_positions, rotary_dim / 2]
+  std::vector<float> sin_;  // the same
+};
+
+// Radians a position, of each pair: theta^(-2i / rotary_dim), scaled as
+// `config` says. kLlama3 follows Hugging Face's _compute_llama3_parameters.
+std::vector<double> RopeFrequencies(const RopeConfig& config);
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#include "worker/models/decoder.h"
+
+#include "common/status_macros.h"
+#include "worker/layers/attention.h"
+#include "worker/layers/embedding.h"
+#include "worker/layers/mlp.h"
+
+namespace lockstep {
+
+Decoder::Decoder(const RankContext& rank, const ModelWeights* weights,
+                 const Limits& limits)
+    : rank_(rank),
+      weights_(weights),
+      rope_(rank.config->rope, limits.positions),
+      activations_(*rank.config, *rank.shard, limits.tokens),
+      head_(rank, limits.logits_rows) {}
+
+absl::Status Decoder::Forward(const DecoderInput& input,
+                              absl::Span<const kernels::PagedKv> kv) {
+  float* hidden = activations_.hidden.data();
+  LOCKSTEP_RETURN_IF_ERROR(Embed(rank_, *weights_, input.token_ids, hidden));
+  for (int i = 0; i < rank_.config->num_layers; ++i) {
+    const LayerWeights& layer = weights_->layers[i];
+    LOCKSTEP_RETURN_IF_ERROR(
+        AttentionBlock(rank_, layer, rope_, input.batch, kv[i], &activations_));
+    LOCKSTEP_RETURN_IF_ERROR(
+        MlpBlock(rank_, layer, input.batch.num_tokens, &activations_));
+  }
+  return head_.Forward(*weights_, hidden, input.logits_tokens);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/types/span.h>
+
+#include <cstdint>
+
+#include "kernels/ops.h"
+#include "kernels/paged_kv.h"
+#include "worker/layers/activations.h"
+#include "worker/layers/output_head.h"
+#include "worker/layers/rank_context.h"
+#include "worker/layers/rope_table.h"
+#include "worker/weights/model_weights.h"
+
+namespace lockstep {
+
+// The tokens of one step, in batch order, and which of them want logits.
+struct DecoderInput {
+  absl::Span<const uint32_t> token_ids;  // [batch.num_tokens]
+  kernels::TokenBatch batch;
+  absl::Span<const int32_t> logits_tokens;  // indices into the batch
+};
+
+// A decoder-only transformer as its config describes it: one rank's part of
+// the forward pass. Used by the engine's thread.
+//
+//   LOCKSTEP_RETURN_IF_ERROR(decoder.Forward(input, kv_layers));
+//   decoder.CopyLogits(row, logits);
+//
+// A pass makes 2·layers + 1 all-reduces and, if any token wants logits, one
+// all-gather, whatever the number of ranks. The logits of a token are a
+// function of its sequence up to it alone: the rest of the batch changes no
+// bit.
+class Decoder {
+ public:
+  struct Limits {
+    int positions = 0;  // of a sequence
+    int tokens = 0;     // of a step
+    int logits_rows = 0;
+  };
+
+  // `weights` and what `rank` points to must outlive this.
+  Decoder(const RankContext& rank, const ModelWeights* weights,
+          const Limits& limits);
+
+  // kv [num_layers]: the pages of each layer, which get the batch's keys and
+  // values. An error is the collective's.
+  absl::Status Forward(const DecoderInput& input,
+                       absl::Span<const kernels::PagedKv> kv);
+
+  // Of logits_tokens[row] of the last Forward; `out` is [vocab_size]. Any
+  // thread.
+  void CopyLogits(int row, absl::Span<float> out) const {
+    head_.CopyLogits(row, out);
+  }
+
+ private:
+  const RankContext rank_;
+  const ModelWeights* const weights_;
+  const RopeTable rope_;
+  Activations activations_;
+  OutputHead head_;
+};
+
+}  // namespace lockstep
