@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What the documents say can be done can be done.
+
+Every command in a block of "sh" is one this test knows how to check; every flag,
+link and page named exists. The commands a reader starts with are run by
+tests/end_to_end and by tools/fresh_machine.sh.
+"""
+
+import json
+import pathlib
+import re
+import shlex
+import unittest
+
+import checkout
+
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+FLAG = re.compile(r"(?<![\w-])--(?:no)?([a-z][a-z0-9_]{2,})\b")
+DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
+OTHERS_FLAGS = {"config", "test_arg", "test_filter", "test_env", "test_output", "curses"}
+
+
+def documents():
+    return checkout.files("*.md")
+
+
+def commands():
+    """(document, words) of each command in a block of sh; comments are left out."""
+    for document in documents():
+        for block in BLOCK.findall(checkout.text(document)):
+            for line in block.replace("\\\n", " ").splitlines():
+                words = shlex.split(line, comments=True)
+                if words:
+                    yield document, words
+
+
+def keys(value):
+    """All names in a JSON value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from keys(inner)
+
+
+class DocumentationTest(unittest.TestCase):
+    def test_commands_exist(self):
+        checks = {
+            "./lockstep": self.check_lockstep,
+            "bazel": self.check_bazel,
+            "grpcurl": self.check_grpcurl,
+        }
+        for document, words in commands():
+            with self.subTest(document=str(document), command=" ".join(words)):
+                if words[0] in checks:
+                    checks[words[0]](words[1:])
+                else:
+                    self.assertTrue((checkout.ROOT / words[0]).is_file(), "nobody checks this command")
+
+    def check_lockstep(self, words):
+        self.assertRegex(checkout.text("lockstep"), rf"(?m)^    {words[0]}\)", "lockstep has no such command")
+
+    def check_bazel(self, words):
+        self.assertIn(words[0], ("build", "test", "run"))
+        for word in words[1:]:
+            if word.startswith("--config="):
+                self.assertIn(f":{word.partition('=')[2]} ", checkout.text(".bazelrc"))
+            elif word.startswith("//"):
+                self.check_label(word)
+
+    def check_label(self, label):
+        folder, _, target = label[2:].removesuffix("...").rstrip("/").partition(":")
+        self.assertTrue((checkout.ROOT / folder).is_dir(), f"no folder {folder}")
+        if target and target != "all":
+            build_file = checkout.text(pathlib.Path(folder) / "BUILD.bazel")
+            self.assertIn(f'"{target}"', build_file, f"{folder} has no target {target}")
+
+    def check_grpcurl(self, words):
+        protos = "\n".join(checkout.text(path) for path in checkout.files("*.proto"))
+        for option, value in zip(words, words[1:]):
+            if option == "-d":
+                for name in keys(json.loads(value)):
+                    self.assertRegex(protos, rf"\b{name} = \d+", f"no message has a field {name}")
+        if "/" in words[-1]:
+            service, _, method = words[-1].rpartition("/")
+            self.assertIn(f"service {service.rpartition('.')[2]} ", protos)
+            self.assertIn(f"rpc {method}(", protos)
+
+    def test_flags_exist(self):
+        known = set(OTHERS_FLAGS)
+        for path in checkout.files("*.cc"):
+            known.update(DEFINED_FLAG.findall(checkout.text(path)))
+        known.update(FLAG.findall(checkout.text("lockstep")))
+        for path in checkout.files("*.sh", "*.py"):
+            if path.parts[0] == "tools":
+                known.update(FLAG.findall(checkout.text(path)))
+        for document in documents():
+            for flag in FLAG.findall(checkout.text(document)):
+                self.assertIn(flag, known, f"{document}: there is no flag --{flag}")
+
+    def test_links_lead_somewhere(self):
+        for document in documents():
+            for link in LINK.findall(checkout.text(document)):
+                target = checkout.ROOT / document.parent / link
+                self.assertTrue(target.exists(), f"{document}: {link} is not there")
+
+    def test_readme_is_short(self):
+        self.assertLessEqual(checkout.text("README.md").count("\n"), 150)
+
+
+if __name__ == "__main__":
+    unittest.main()

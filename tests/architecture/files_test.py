@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""What holds for every file: its size, what it may name, how its target is made."""
+
+import collections
+import re
+import unittest
+
+import checkout
+
+MOST_LINES = 400
+MOST_KERNEL_LINES = 500
+MOST_HEADERS_IN_A_FOLDER = 15
+
+CODE = ("*.h", "*.cc", "*.cu", "*.cuh", "*.rs", "*.py", "*.sh", "*.bzl", "*.bazel", "lockstep")
+TEXT = CODE + ("*.md", "*.proto", "*.json", "*.toml", "run", ".bazelrc", "WORKSPACE")
+THIS = "tests/architecture/files_test.py"
+
+# Packages come by name, through clients as the machine has them set up.
+HOSTS = re.compile(
+    r"pypi\.org|pythonhosted|crates\.io|npmjs\.(com|org)|proxy\.golang|maven\.org|debian\.org|huggingface\.co/"
+)
+PATHS = re.compile(r"(?<![\w./$}])/(root|work|home|Users)/")
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|DISABLED_\w+|GTEST_SKIP)\b")
+LATE = re.compile(r"\b(sleep_for|usleep|SleepFor|absl::SleepFor)\b")
+RAW_RULE = re.compile(r"^(?:native\.)?(cc_library|cc_binary|cc_test|sh_test|py_test)\(", re.MULTILINE)
+
+
+class FilesTest(unittest.TestCase):
+    def assert_nowhere(self, pattern, paths, why):
+        for path in paths:
+            if str(path) == THIS:
+                continue
+            for number, line in enumerate(checkout.text(path).splitlines(), 1):
+                found = pattern.search(line)
+                self.assertIsNone(found, f"{path}:{number}: {why}: {line.strip()}")
+
+    def test_files_are_short(self):
+        for path in checkout.files(*CODE):
+            most = MOST_KERNEL_LINES if path.parts[0] == "kernels" else MOST_LINES
+            lines = checkout.text(path).count("\n")
+            self.assertLessEqual(lines, most, f"{path} has {lines} lines: find its seam")
+
+    def test_folders_are_small(self):
+        headers = collections.Counter(str(path.parent) for path in checkout.files("*.h"))
+        for folder, number in headers.items():
+            if not folder.startswith("tests"):
+                self.assertLessEqual(number, MOST_HEADERS_IN_A_FOLDER, f"{folder} wants a subfolder")
+
+    def test_headers_are_included_once(self):
+        for path in checkout.files("*.h"):
+            self.assertIn("#pragma once\n", checkout.text(path), path)
+
+    def test_no_file_names_a_registry(self):
+        self.assert_nowhere(HOSTS, checkout.files(*TEXT), "names a host of packages")
+
+    def test_no_file_names_a_place_of_one_machine(self):
+        self.assert_nowhere(PATHS, checkout.files(*TEXT), "names a path of one machine")
+
+    def test_nothing_is_unfinished(self):
+        self.assert_nowhere(UNFINISHED, checkout.files(*CODE), "is unfinished")
+
+    def test_nothing_sleeps_to_synchronize(self):
+        self.assert_nowhere(LATE, checkout.files("*.h", "*.cc"), "sleeps")
+
+    def test_targets_are_made_by_our_macros(self):
+        for path in checkout.files("BUILD.bazel"):
+            if path.parts[0] != "third_party":
+                self.assertIsNone(RAW_RULE.search(checkout.text(path)), f"{path} goes past //bazel:defs.bzl")
+
+    def test_a_library_is_one_pair(self):
+        for path in checkout.files("BUILD.bazel"):
+            for rule, arguments in checkout.targets(path):
+                if rule != "lockstep_cc_library" or path.parts[0] == "kernels":
+                    continue
+                name = arguments["name"][0]
+                for kind in ("hdrs", "srcs"):
+                    named = [f for f in arguments.get(kind, []) if f.endswith((".h", ".cc"))]
+                    self.assertLessEqual(len(named), 2, f"{path}: {name} has {kind} of more than one idea")
+
+    def test_scripts_can_be_run(self):
+        for path in checkout.files("*.sh", "lockstep", "run", "*_test.py"):
+            self.assertTrue((checkout.ROOT / path).stat().st_mode & 0o100, f"{path} is not executable")
+
+
+if __name__ == "__main__":
+    unittest.main()

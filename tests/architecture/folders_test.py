@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Folders depend on each other as ARCHITECTURE.md says, and in no circle.
+
+The table is the block below "## Folders" there: a folder a line, in an order in
+which each names only folders of earlier lines. #include lines and the deps of
+BUILD files are held against it.
+"""
+
+import pathlib
+import re
+import unittest
+
+import checkout
+
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+TABLE = re.compile(r"## Folders.*?```text\n(.*?)```", re.DOTALL)
+
+
+def allowed():
+    """Folder -> the folders it may depend on, in the order of the table."""
+    block = TABLE.search(checkout.text("ARCHITECTURE.md"))
+    table = {}
+    for line in block[1].strip().splitlines():
+        folder, _, others = line.partition(":")
+        table[folder.strip()] = others.split()
+    return table
+
+
+def sources():
+    return [p for p in checkout.files("*.h", "*.cc") if p.parts[0] != "tests"]
+
+
+class FoldersTest(unittest.TestCase):
+    def setUp(self):
+        self.table = allowed()
+
+    def test_table_has_no_circle(self):
+        earlier = set()
+        for folder, others in self.table.items():
+            self.assertLessEqual(set(others), earlier, f"{folder} names a folder of a later line")
+            earlier.add(folder)
+
+    def test_table_has_every_folder_and_no_other(self):
+        folders = {str(path.parent) for path in sources()}
+        self.assertEqual(folders, set(self.table) - {"proto"})
+
+    def test_includes_follow_the_table(self):
+        for path in sources():
+            if checkout.is_test(path):
+                continue
+            for header in INCLUDE.findall(checkout.text(path)):
+                self.check(path, str(pathlib.Path(header).parent))
+
+    def test_deps_follow_the_table(self):
+        for build_file in checkout.files("BUILD.bazel"):
+            folder = str(build_file.parent)
+            if folder not in self.table:
+                continue
+            for rule, arguments in checkout.targets(build_file):
+                if rule not in ("lockstep_cc_library", "lockstep_cc_binary"):
+                    continue
+                if arguments.get("testonly") or "default_testonly" in arguments:
+                    continue
+                for label in arguments.get("deps", []):
+                    if label.startswith("//") and not label.startswith("//third_party/system"):
+                        self.check(build_file, label[2:].partition(":")[0])
+
+    def test_tests_include_their_own_layer(self):
+        """The worker's tests know nothing of the gateway, and the other way round."""
+        strangers = {"frontend": ("worker", "kernels"), "worker": ("frontend", "tokenizer_service")}
+        for path in sources():
+            for header in INCLUDE.findall(checkout.text(path)):
+                self.assertNotIn(
+                    header.partition("/")[0],
+                    strangers.get(path.parts[0], ()),
+                    f"{path} includes {header}",
+                )
+
+    def check(self, path, other):
+        folder = str(path.parent)
+        if other != folder:
+            self.assertIn(other, self.table[folder], f"{path} depends on {other}")
+
+
+if __name__ == "__main__":
+    unittest.main()
