@@ -9,18 +9,9 @@
 #include "worker/core/output_sink.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
+#include "worker/scheduler/scheduler_options.h"
 
 namespace lockstep {
-
-// Agreed by all ranks before the first frame.
-struct SchedulerOptions {
-  int num_pages = 0;
-  int page_size = 16;         // tokens, a power of two from 1 to 256
-  int max_step_tokens = 512;  // token budget of a step
-  int max_sequences = 64;     // running at once
-  int max_logits_rows = 64;   // of a step; at least max_sequences
-  int max_context = 0;        // tokens of a sequence, prompt and output
-};
 
 struct SchedulerStats {
   int running_sequences = 0;
@@ -47,6 +38,7 @@ struct SchedulerStats {
 class Scheduler {
  public:
   // `sink` must outlive this.
+  // REQUIRES: ValidateSchedulerOptions(options) is OK.
   Scheduler(const SchedulerOptions& options, OutputSink* sink);
   ~Scheduler();
 

@@ -1,0 +1,111 @@
+#include "tests/testing/scheduler_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace lockstep {
+
+SchedulerDriver::SchedulerDriver(const SchedulerOptions& options)
+    : options_(options),
+      engine_({.num_pages = options.num_pages,
+               .page_size = options.page_size,
+               .vocabulary_size = kVocabularySize}),
+      scheduler_(options, &outputs_) {}
+
+uint64_t SchedulerDriver::Add(v1::AddRequest request) {
+  request.set_request(requests_.size() + 1);
+  requests_.push_back(request);
+  v1::RankMessage message;
+  *message.mutable_add() = std::move(request);
+  scheduler_.Apply(message);
+  return requests_.size();
+}
+
+void SchedulerDriver::Abort(uint64_t request, std::vector<uint32_t> choices) {
+  v1::RankMessage message;
+  message.mutable_abort()->set_request(request);
+  message.mutable_abort()->mutable_choices()->Assign(choices.begin(),
+                                                     choices.end());
+  scheduler_.Apply(message);
+}
+
+StepPlan SchedulerDriver::Step() {
+  const StepPlan plan = scheduler_.Plan();
+  CheckLimits(plan);
+  const absl::Status executed = engine_.Execute(plan, &result_);
+  EXPECT_TRUE(executed.ok()) << executed.message();
+  scheduler_.Commit(result_);
+  const absl::Status conserved = scheduler_.CheckConservation();
+  EXPECT_TRUE(conserved.ok()) << conserved.message();
+  return plan;
+}
+
+void SchedulerDriver::CheckLimits(const StepPlan& plan) {
+  int tokens = 0;
+  int rows = 0;
+  for (const SequenceSpan& span : plan.spans) {
+    EXPECT_GT(span.count, 0);
+    tokens += span.count;
+    rows += span.num_logits_rows();
+  }
+  EXPECT_EQ(tokens, plan.num_tokens);
+  EXPECT_EQ(rows, plan.num_logits_rows);
+  EXPECT_LE(tokens, options_.max_step_tokens);
+  EXPECT_LE(rows, options_.max_logits_rows);
+  EXPECT_LE(scheduler_.stats().running_sequences, options_.max_sequences);
+}
+
+void SchedulerDriver::RunUntilIdle() {
+  while (scheduler_.HasWork()) Step();
+}
+
+void SchedulerDriver::ExpectAsAlone(uint64_t number) {
+  const v1::AddRequest& add = request(number);
+  for (uint32_t choice = 0; choice < add.sampling().n(); ++choice) {
+    const OutputRecorder::Record& record = outputs_.of({number, choice});
+    const FakeOutput alone =
+        ContinueAlone(add, choice, options_.max_context, kVocabularySize);
+    if (record.reason == v1::ABORTED) {
+      EXPECT_LE(record.tokens.size(), alone.tokens.size());
+      const size_t size = std::min(record.tokens.size(), alone.tokens.size());
+      EXPECT_TRUE(std::equal(record.tokens.begin(),
+                             record.tokens.begin() + size,
+                             alone.tokens.begin()))
+          << "request " << number << " choice " << choice;
+    } else {
+      EXPECT_EQ(record.tokens, alone.tokens)
+          << "request " << number << " choice " << choice;
+      EXPECT_EQ(record.reason, alone.reason)
+          << "request " << number << " choice " << choice;
+    }
+  }
+}
+
+void SchedulerDriver::ExpectAllAsAlone() {
+  for (uint64_t number = 1; number <= num_requests(); ++number) {
+    ExpectAsAlone(number);
+  }
+}
+
+v1::AddRequest MakeRequest(std::vector<uint32_t> prompt, uint32_t max_tokens) {
+  v1::AddRequest request;
+  request.mutable_prompt_token_ids()->Assign(prompt.begin(), prompt.end());
+  v1::ResolvedSampling* sampling = request.mutable_sampling();
+  sampling->set_temperature(1);
+  sampling->set_top_p(1);
+  sampling->set_repetition_penalty(1);
+  sampling->set_max_tokens(max_tokens);
+  sampling->set_n(1);
+  return request;
+}
+
+std::vector<uint32_t> TokenRun(uint32_t first, int count) {
+  std::vector<uint32_t> tokens(count);
+  std::iota(tokens.begin(), tokens.end(), first);
+  return tokens;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,45 @@
+#include "worker/scheduler/plan_digest.h"
+
+#include <cstdint>
+
+namespace lockstep {
+
+void PlanDigest::AddSampled(const StepPlan& plan, const StepResult& result) {
+  sampled_.clear();
+  for (size_t i = 0; i < plan.spans.size(); ++i) {
+    if (plan.spans[i].samples) sampled_.push_back(result.spans[i].token);
+  }
+  builder_.Add(absl::MakeConstSpan(sampled_));
+}
+
+void PlanDigest::AddMessage(const v1::RankMessage& message) {
+  // The same bytes on every rank: they are one build, and RankMessage has no
+  // map fields.
+  message.SerializeToString(&message_);
+  builder_.Add(absl::string_view(message_));
+}
+
+Digest PlanDigest::Next(SchedulerState* state) {
+  const StepPlan& plan = state->plan;
+  builder_.Add(last_);
+  builder_.Add(plan.step);
+  builder_.Add(uint64_t{plan.spans.size()});
+  for (size_t i = 0; i < plan.spans.size(); ++i) {
+    AddSpan(plan.spans[i], state->planned[i]);
+  }
+  last_ = builder_.Finish();
+  return last_;
+}
+
+void PlanDigest::AddSpan(const SequenceSpan& span,
+                         ScheduledSequence* scheduled) {
+  builder_.Add(scheduled->id().request);
+  builder_.Add(uint64_t{scheduled->id().choice});
+  builder_.Add(static_cast<uint64_t>(span.begin));
+  builder_.Add(static_cast<uint64_t>(span.count));
+  builder_.Add(uint64_t{span.samples});
+  builder_.Add(span.sequence->pages().subspan(scheduled->digested_pages));
+  scheduled->digested_pages = static_cast<int>(span.sequence->pages().size());
+}
+
+}  // namespace lockstep

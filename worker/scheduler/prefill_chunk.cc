@@ -1,0 +1,35 @@
+#include "worker/scheduler/prefill_chunk.h"
+
+#include <algorithm>
+
+namespace lockstep {
+
+SequenceSpan NextPrefillChunk(const ScheduledSequence& scheduled,
+                              int max_tokens, int max_rows) {
+  const Sequence& sequence = scheduled.sequence;
+  const int begin = sequence.num_computed();
+  const int last = sequence.num_tokens() - 1;
+  int end = std::min(begin + max_tokens, last + 1);
+
+  const int wanted_end = scheduled.prompt_logits_end();
+  const int wanted_begin =
+      std::min(std::max(begin, scheduled.prompt_logits_done), wanted_end);
+  if (wanted_end - wanted_begin > max_rows) {
+    end = std::min(end, wanted_begin + max_rows);
+  }
+  const int num_wanted = std::max(0, std::min(end, wanted_end) - wanted_begin);
+  if (end > last && num_wanted == max_rows) end = last;
+
+  SequenceSpan span;
+  span.sequence = &sequence;
+  span.begin = begin;
+  span.count = end - begin;
+  span.samples = end > last;
+  if (num_wanted > 0) {
+    span.prompt_logits_begin = wanted_begin;
+    span.prompt_logits_end = wanted_begin + num_wanted;
+  }
+  return span;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "worker/cache/prefix_cache.h"
+#include "worker/core/sequence.h"
+
+namespace lockstep {
+
+// A sequence and what the scheduler alone knows of it.
+struct ScheduledSequence {
+  enum class State {
+    kHeld,     // waits for a sibling to compute the prompt they share
+    kWaiting,  // holds no pages
+    kRunning,
+  };
+
+  ScheduledSequence(SequenceId id,
+                    std::shared_ptr<const v1::AddRequest> request)
+      : sequence(id, std::move(request)) {}
+
+  SequenceId id() const { return sequence.id(); }
+
+  // Prompt positions below it have logits that the request wants.
+  int prompt_logits_end() const {
+    const bool wanted =
+        sequence.request().sampling().prompt_logprobs_plus_one() > 0;
+    // All choices have the same; the first one reports them.
+    return wanted && id().choice == 0 ? sequence.num_prompt_tokens() - 1 : 0;
+  }
+
+  // So many tokens, at most, may come from the prefix cache: the last one's
+  // logits are needed, and those of prompt positions not reported yet.
+  int max_cached_tokens() const {
+    const int limit = sequence.num_tokens() - 1;
+    return prompt_logits_done < prompt_logits_end()
+               ? std::min(limit, prompt_logits_done)
+               : limit;
+  }
+
+  Sequence sequence;
+  State state = State::kHeld;
+  // Running, and computes one token a step.
+  bool decodes = false;
+  bool was_scheduled = false;  // ever
+  PrefixHold prefix;           // the first pages of sequence.pages()
+  int prompt_logits_done = 0;  // positions below it are reported
+  int digested_pages = 0;      // of sequence.pages(), covered by the digest
+};
+
+// Whether max_tokens or the context is used up.
+inline bool HasFullLength(const Sequence& sequence, int max_context) {
+  return sequence.num_output_tokens() >= sequence.sampling().max_tokens() ||
+         sequence.num_tokens() >= max_context;
+}
+
+// Who goes first: higher priority, then earlier request, then lower choice.
+// The same order serves the queue, the batch and, backwards, preemption, so a
+// preempted sequence finds its old place at the front of its priority.
+struct ByPrecedence {
+  bool operator()(const ScheduledSequence* a,
+                  const ScheduledSequence* b) const {
+    const int32_t priority_a = a->sequence.request().priority();
+    const int32_t priority_b = b->sequence.request().priority();
+    return priority_a != priority_b ? priority_a > priority_b
+                                    : a->id() < b->id();
+  }
+};
+
+}  // namespace lockstep

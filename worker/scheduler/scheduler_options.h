@@ -1,0 +1,21 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+namespace lockstep {
+
+// Agreed by all ranks before the first frame.
+struct SchedulerOptions {
+  int num_pages = 0;          // num_pages * page_size >= max_context
+  int page_size = 16;         // tokens, a power of two from 1 to 256
+  int max_step_tokens = 512;  // token budget of a step, >= max_sequences
+  int max_sequences = 64;     // running at once, at least 1
+  int max_logits_rows = 64;   // of a step, >= max_sequences
+  int max_context = 0;        // tokens of a sequence, prompt and output, >= 2
+};
+
+// INVALID_ARGUMENT naming option, value and limit if one of the bounds above
+// does not hold. With them, a sequence that runs alone always goes on.
+absl::Status ValidateSchedulerOptions(const SchedulerOptions& options);
+
+}  // namespace lockstep

@@ -1,0 +1,22 @@
+#include "worker/scheduler/scheduler_state.h"
+
+namespace lockstep {
+
+void SchedulerState::Finish(ScheduledSequence* scheduled,
+                            v1::FinishReason reason,
+                            std::optional<uint32_t> stop_token_id) {
+  const SequenceId id = scheduled->id();
+  if (scheduled->state == ScheduledSequence::State::kRunning) {
+    pages.Release(*scheduled);
+  }
+  table.Remove(scheduled);
+  sink->OnFinish(id, reason, stop_token_id);
+}
+
+void SchedulerState::Preempt(ScheduledSequence* scheduled) {
+  pages.Release(*scheduled);
+  table.Requeue(scheduled);
+  ++preemptions;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "worker/scheduler/sequence_pages.h"
+
+#include <absl/types/span.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace lockstep {
+
+SequencePages::SequencePages(int num_pages, int page_size)
+    : page_size_(page_size), cache_(num_pages, page_size) {}
+
+bool SequencePages::Acquire(ScheduledSequence& scheduled, int reserve_pages) {
+  Sequence& sequence = scheduled.sequence;
+  std::vector<int32_t>& pages = sequence.mutable_pages();
+  CHECK(pages.empty() && sequence.num_computed() == 0);
+  PrefixHold prefix;
+  if (!sequence.request().bypass_prefix_cache()) {
+    prefix = cache_.Match(
+        sequence.tokens().first(scheduled.max_cached_tokens()), &pages);
+  }
+  const int missing = PagesFor(sequence.num_tokens()) - prefix.num_pages();
+  if (missing + reserve_pages > cache_.num_available()) {
+    cache_.Release(prefix);
+    pages.clear();
+    return false;
+  }
+  CHECK(cache_.Allocate(missing, &pages));
+  scheduled.prefix = prefix;
+  scheduled.digested_pages = 0;
+  sequence.set_num_computed(prefix.num_pages() * page_size_);
+  return true;
+}
+
+bool SequencePages::Grow(ScheduledSequence& scheduled) {
+  Sequence& sequence = scheduled.sequence;
+  if (sequence.num_computed() < sequence.pages().size() * page_size_) {
+    return true;
+  }
+  return cache_.Allocate(1, &sequence.mutable_pages());
+}
+
+void SequencePages::Publish(ScheduledSequence& scheduled) {
+  Sequence& sequence = scheduled.sequence;
+  if (sequence.request().bypass_prefix_cache()) return;
+  const int full_pages = sequence.num_computed() / page_size_;
+  cache_.Insert(sequence.tokens().first(full_pages * page_size_),
+                absl::MakeSpan(sequence.mutable_pages()).first(full_pages),
+                &scheduled.prefix);
+  scheduled.digested_pages = 0;
+}
+
+void SequencePages::Release(ScheduledSequence& scheduled) {
+  Publish(scheduled);
+  Sequence& sequence = scheduled.sequence;
+  cache_.Free(sequence.pages().subspan(scheduled.prefix.num_pages()));
+  cache_.Release(scheduled.prefix);
+  scheduled.prefix = PrefixHold();
+  sequence.mutable_pages().clear();
+  sequence.set_num_computed(0);
+}
+
+}  // namespace lockstep
