@@ -20,8 +20,33 @@ int64_t RowsPerRange(int64_t row_elements) {
   return std::max<int64_t>(1, kElementsPerRange / row_elements);
 }
 
+// __builtin_cpu_supports knows what the operating system saves (XGETBV).
+bool HasAvx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c");
+}
+
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq");
+}
+
 absl::StatusOr<const KernelTable*> FindTable(absl::string_view isa) {
-  if (isa == "reference" || isa == "auto") return &kReferenceKernels;
+  const bool automatic = isa == "auto";
+  if (isa == "avx512" || automatic) {
+    if (HasAvx512()) return &kAvx512Kernels;
+  }
+  if (isa == "avx2" || automatic) {
+    if (HasAvx2()) return &kAvx2Kernels;
+  }
+  if (isa == "reference" || automatic) return &kReferenceKernels;
+  if (isa == "avx512" || isa == "avx2") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--cpu_isa=", isa, ": this processor, or its operating ",
+                     "system, does not support it; use --cpu_isa=auto"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "--cpu_isa=\"", isa, "\" is none of auto, avx512, avx2, reference"));
 }

@@ -1,0 +1,17 @@
+#include "kernels/attend_kernel.h"
+#include "kernels/gemm_kernel.h"
+#include "kernels/kernel_table.h"
+#include "kernels/simd_avx2.h"
+#include "kernels/vector_kernels.h"
+
+namespace lockstep::kernels {
+
+const KernelTable kAvx2Kernels = {
+    .isa = "avx2",
+    .gemm = Gemm<Avx2>,
+    .attend = Attend<Avx2>,
+    .rms_norm = RmsNorm<Avx2>,
+    .silu_mul = SiluMul<Avx2>,
+};
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,17 @@
+#include "kernels/attend_kernel.h"
+#include "kernels/gemm_kernel.h"
+#include "kernels/kernel_table.h"
+#include "kernels/simd_avx512.h"
+#include "kernels/vector_kernels.h"
+
+namespace lockstep::kernels {
+
+const KernelTable kAvx512Kernels = {
+    .isa = "avx512",
+    .gemm = Gemm<Avx512>,
+    .attend = Attend<Avx512>,
+    .rms_norm = RmsNorm<Avx512>,
+    .silu_mul = SiluMul<Avx512>,
+};
+
+}  // namespace lockstep::kernels
