@@ -1,0 +1,266 @@
+//! What chat templates use of Python beyond minijinja and its pycompat.
+
+use std::borrow::Cow;
+use std::ffi::CString;
+use std::io::{self, Write};
+
+use minijinja::value::{from_args, Kwargs, ValueKind};
+use minijinja::{Error, ErrorKind, State, Value};
+use minijinja_contrib::pycompat;
+use serde::Serialize;
+use serde_json::ser::{CharEscape, Formatter, Serializer};
+
+/// `str.isspace` takes four separators for space that Unicode does not.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
+}
+
+/// The ends of a string that `strip` and its kin look at.
+#[derive(Clone, Copy, PartialEq)]
+enum Ends {
+    Left,
+    Right,
+    Both,
+}
+
+fn strip<'a>(text: &'a str, chars: Option<&str>, ends: Ends) -> &'a str {
+    let unwanted = |c: char| chars.map_or_else(|| is_space(c), |chars| chars.contains(c));
+    let text = if ends == Ends::Right {
+        text
+    } else {
+        text.trim_start_matches(unwanted)
+    };
+    if ends == Ends::Left {
+        text
+    } else {
+        text.trim_end_matches(unwanted)
+    }
+}
+
+/// The filter `trim`.
+pub fn trim(text: Cow<'_, str>, chars: Option<Cow<'_, str>>) -> String {
+    strip(&text, chars.as_deref(), Ends::Both).to_owned()
+}
+
+/// Methods of Python's built-in types.
+pub fn method(
+    state: &mut State,
+    value: &Value,
+    name: &str,
+    args: &[Value],
+) -> Result<Value, Error> {
+    let ends = match name {
+        "strip" => Ends::Both,
+        "lstrip" => Ends::Left,
+        "rstrip" => Ends::Right,
+        _ => return pycompat::unknown_method_callback(state, value, name, args),
+    };
+    let Some(text) = value.as_str() else {
+        return Err(Error::from(ErrorKind::UnknownMethod));
+    };
+    let (chars,): (Option<&str>,) = from_args(args)?;
+    Ok(Value::from(strip(text, chars, ends)))
+}
+
+/// The local time, as C's strftime writes it.
+pub fn strftime_now(format: &str) -> Result<String, Error> {
+    let wrong =
+        |what: &str| Error::new(ErrorKind::InvalidOperation, format!("strftime_now: {what}"));
+    let format = CString::new(format).map_err(|_| wrong("the format has a NUL"))?;
+    let mut buffer = vec![0u8; 1024];
+    let size = unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut local: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&now, &mut local);
+        libc::strftime(
+            buffer.as_mut_ptr().cast(),
+            buffer.len(),
+            format.as_ptr(),
+            &local,
+        )
+    };
+    if size == 0 && !format.is_empty() {
+        return Err(wrong("the time is longer than 1023 bytes"));
+    }
+    buffer.truncate(size);
+    String::from_utf8(buffer).map_err(|_| wrong("the time is no UTF-8"))
+}
+
+/// The filter `tojson` as transformers has it: json.dumps, without the
+/// escaping of `<`, `>`, `&` and `'` that Jinja2's own does.
+pub fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    let separators: Option<(String, String)> = match options.get::<Option<Value>>("separators")? {
+        Some(pair) if !pair.is_none() => Some((
+            pair.get_item_by_index(0)?.to_string(),
+            pair.get_item_by_index(1)?.to_string(),
+        )),
+        _ => None,
+    };
+    let ensure_ascii = options
+        .get::<Option<bool>>("ensure_ascii")?
+        .unwrap_or(false);
+    let sort_keys = options.get::<Option<bool>>("sort_keys")?.unwrap_or(false);
+    options.assert_all_used()?;
+
+    let bad = |what: String| Error::new(ErrorKind::BadSerialization, what);
+    if value.kind() == ValueKind::Undefined {
+        return Err(bad("an undefined value is no JSON".into()));
+    }
+    let mut json = serde_json::to_value(&value).map_err(|e| bad(e.to_string()))?;
+    if sort_keys {
+        json.sort_all_objects();
+    }
+    let (item, key) = separators.unwrap_or_else(|| {
+        let item = if indent.is_some() { "," } else { ", " };
+        (item.into(), ": ".into())
+    });
+    let style = JsonStyle {
+        item,
+        key,
+        indent,
+        ensure_ascii,
+        depth: 0,
+        empty: true,
+    };
+    let mut out = Vec::new();
+    json.serialize(&mut Serializer::with_formatter(&mut out, style))
+        .map_err(|e| bad(e.to_string()))?;
+    String::from_utf8(out).map_err(|e| bad(e.to_string()))
+}
+
+/// How json.dumps writes.
+struct JsonStyle {
+    item: String, // between items
+    key: String,  // between a key and its value
+    indent: Option<usize>,
+    ensure_ascii: bool,
+    depth: usize,
+    empty: bool, // nothing was written yet into the innermost array or object
+}
+
+impl JsonStyle {
+    fn open<W: ?Sized + Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        out.write_all(bracket)
+    }
+
+    fn next<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(self.item.as_bytes())?;
+        }
+        self.empty = false;
+        self.line_break(out)
+    }
+
+    fn close<W: ?Sized + Write>(&mut self, out: &mut W, bracket: &[u8]) -> io::Result<()> {
+        self.depth -= 1;
+        if !self.empty {
+            self.line_break(out)?;
+        }
+        self.empty = false;
+        out.write_all(bracket)
+    }
+
+    fn line_break<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
+        match self.indent {
+            Some(width) => write!(out, "\n{:1$}", "", width * self.depth),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Formatter for JsonStyle {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"[")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.next(out, first)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"]")
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open(out, b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.next(out, first)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(self.key.as_bytes())
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close(out, b"}")
+    }
+
+    fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        out.write_all(float(value).as_bytes())
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        if !self.ensure_ascii {
+            return out.write_all(text.as_bytes());
+        }
+        for c in text.chars() {
+            // 0x7f is ASCII and yet json.dumps writes it as it is.
+            if c.is_ascii() {
+                out.write_all(&[c as u8])?;
+                continue;
+            }
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        escape: CharEscape,
+    ) -> io::Result<()> {
+        let code = match escape {
+            CharEscape::Quote => return out.write_all(b"\\\""),
+            CharEscape::ReverseSolidus => return out.write_all(b"\\\\"),
+            CharEscape::Solidus => return out.write_all(b"/"),
+            CharEscape::Backspace => return out.write_all(b"\\b"),
+            CharEscape::FormFeed => return out.write_all(b"\\f"),
+            CharEscape::LineFeed => return out.write_all(b"\\n"),
+            CharEscape::CarriageReturn => return out.write_all(b"\\r"),
+            CharEscape::Tab => return out.write_all(b"\\t"),
+            CharEscape::AsciiControl(code) => code,
+        };
+        write!(out, "\\u{code:04x}")
+    }
+}
+
+/// A float as Python's repr writes it: the shortest digits that read back as
+/// the same number, with an exponent below 1e-4 and from 1e16 on.
+fn float(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if value != 0.0 && !(-4..16).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{digits}e{sign}{:02}", exponent.abs());
+    }
+    let plain = value.to_string();
+    if plain.contains('.') {
+        plain
+    } else {
+        plain + ".0"
+    }
+}

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <memory>
+#include <string>
+
+#include "proto/tokenizer.grpc.pb.h"
+#include "tokenizer_service/tokenizer.h"
+
+namespace lockstep {
+
+// The tokenizer service's client. The vocabulary is fetched once, so that
+// decoding, which happens for every token of every stream, stays in this
+// process; Encode and RenderChat are a call each.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(
+//       auto tokenizer, RemoteTokenizer::Connect("localhost:50054", timeout));
+//
+// Thread-safe, as every Tokenizer. A service that does not answer is
+// UNAVAILABLE or DEADLINE_EXCEEDED, and is tried again at the next call.
+class RemoteTokenizer : public Tokenizer {
+ public:
+  // Waits up to `timeout` for the service to answer. The sentence of a failure
+  // names the address.
+  static absl::StatusOr<std::unique_ptr<RemoteTokenizer>> Connect(
+      const std::string& address, absl::Duration timeout);
+
+  absl::StatusOr<std::vector<uint32_t>> Encode(
+      absl::string_view text, bool add_special_tokens) const override;
+  absl::StatusOr<std::string> Decode(absl::Span<const uint32_t> ids,
+                                     bool skip_special_tokens) const override;
+  absl::StatusOr<std::string> RenderChat(
+      absl::string_view context_json) const override;
+
+  const TokenizerInfo& info() const override { return info_; }
+  const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+ private:
+  RemoteTokenizer(std::unique_ptr<v1::Tokenizer::Stub> stub, TokenizerInfo info,
+                  Vocabulary vocabulary);
+
+  const std::unique_ptr<v1::Tokenizer::Stub> stub_;
+  const TokenizerInfo info_;
+  const Vocabulary vocabulary_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+#include "tokenizer_service/tokenizer_factory.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "tokenizer_service/gguf_tokenizer.h"
+#include "tokenizer_service/tokenizer_folder.h"
+
+namespace lockstep {
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(
+    const std::string& path) {
+  std::error_code ignored;  // what is no folder is opened, and fails, as a file
+  if (std::filesystem::is_directory(path, ignored)) {
+    return OpenTokenizerFolder(path);
+  }
+  return OpenGgufTokenizer(path);
+}
+
+}  // namespace lockstep
