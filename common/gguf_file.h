@@ -61,6 +61,9 @@ class GgufFile {
   absl::StatusOr<const std::vector<int64_t>*> GetInts(
       absl::string_view key) const;
 
+  const std::map<std::string, Value, std::less<>>& metadata() const {
+    return metadata_;
+  }
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const {
     return tensors_;
   }

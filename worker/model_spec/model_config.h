@@ -1,18 +1,15 @@
 #pragma once
 
-#include <absl/status/statusor.h>
+#include <absl/status/status.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels/ops.h"
+#include "kernels/rotary.h"
 
 namespace lockstep {
-
-class GgufFile;
 
 // Rotary position embedding: the inverse frequency of pair i is
 // theta^(-2i / rotary_dim), changed as `scaling` says.
@@ -31,7 +28,9 @@ struct RopeConfig {
 };
 
 // What the decoder needs to know of a model; a new dense architecture is a new
-// set of these values and of weight names, not a class.
+// set of these values and of weight names, not a class. It is read by
+// ConfigFromHuggingFace (huggingface_config.h) or ConfigFromGguf
+// (gguf_config.h).
 struct ModelConfig {
   std::string architecture;  // "llama", "qwen3"
   int vocab_size = 0;
@@ -50,14 +49,23 @@ struct ModelConfig {
   std::optional<uint32_t> bos_token_id;
 };
 
-// From a Hugging Face config.json, old style (rope_theta, rope_scaling) or new
-// (rope_parameters). `path` is for messages. UNIMPLEMENTED names an
-// architecture or an option that is not supported and the ones that are;
-// INVALID_ARGUMENT names a key that is missing or makes no sense.
-absl::StatusOr<ModelConfig> ConfigFromHuggingFace(const nlohmann::json& config,
-                                                  const std::string& path);
+// An architecture that is supported, by the names the two formats give it.
+struct Architecture {
+  const char* name;               // as in ModelConfig and GGUF
+  const char* hugging_face_name;  // in config.json's `architectures`
+  bool qk_norm;
+  kernels::RopeStyle gguf_rope_style;
+};
 
-// From GGUF metadata.
-absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file);
+// Null where `name`, either format's, is none of them.
+const Architecture* FindArchitecture(const std::string& name);
+
+// UNIMPLEMENTED naming what was found in `path` and what is supported.
+absl::Status UnsupportedArchitecture(const std::string& path,
+                                     const std::string& found);
+
+// Whether the numbers, each sane by itself, fit together. INVALID_ARGUMENT
+// names `path`, the values and the rule.
+absl::Status CheckConfig(const ModelConfig& config, const std::string& path);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "worker/model_spec/model_config.h"
@@ -23,7 +24,9 @@ struct Shard {
   int intermediate_begin = 0, intermediate_end = 0;
   int vocab_begin = 0, vocab_rows = 0;  // rows, padding included
 
-  // Columns summed at a time in the row-parallel products (see PackedMatrix).
+  // Columns summed at a time in the row-parallel products (see PackedMatrix):
+  // an eighth of all the ranks' columns where that can be, else all of this
+  // rank's.
   int o_slice_cols = 0;
   int down_slice_cols = 0;
 
@@ -37,7 +40,9 @@ struct Shard {
 
 // `block` is the least number of columns a row-parallel weight can be cut at
 // (the largest BlockValues of the o and down weights).
-// INVALID_ARGUMENT names --tensor_parallel_size when a rank would hold nothing.
+// INVALID_ARGUMENT names --tensor_parallel_size, and the sizes that would do,
+// when a rank would hold nothing or a cut would be inside a block: the same on
+// every rank. REQUIRES: 0 <= rank < size.
 absl::StatusOr<Shard> MakeShard(const ModelConfig& config, int block, int rank,
                                 int size);
 

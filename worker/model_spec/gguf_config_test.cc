@@ -1,0 +1,218 @@
+#include "worker/model_spec/gguf_config.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "tests/testing/gguf_writer.h"
+#include "tests/testing/tiny_gguf.h"
+#include "tests/testing/tiny_model.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::GgufWriter;
+using ::lockstep::testing::MakeGguf;
+using ::lockstep::testing::TinyModel;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<ModelConfig> Read(const std::string& bytes) {
+  const auto file = GgufFile::Parse(
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          bytes.size()),
+      "m.gguf");
+  if (!file.ok()) return file.status();
+  return ConfigFromGguf(**file);
+}
+
+TEST(GgufConfig, ReadsLlama) {
+  TinyModel model;
+  model.head_dim = 32;
+  const auto config = Read(MakeGguf(model).Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->architecture, "llama");
+  EXPECT_EQ(config->vocab_size, 512);
+  EXPECT_EQ(config->hidden_size, 64);
+  EXPECT_EQ(config->intermediate_size, 128);
+  EXPECT_EQ(config->num_layers, 2);
+  EXPECT_EQ(config->num_heads, 8);
+  EXPECT_EQ(config->num_kv_heads, 2);
+  EXPECT_EQ(config->head_dim, 32);
+  EXPECT_EQ(config->max_context, 512);
+  EXPECT_EQ(config->norm_eps, 1e-6f);
+  EXPECT_EQ(config->rope.style, kernels::RopeStyle::kNeighbours);
+  EXPECT_EQ(config->rope.theta, 10000);
+  EXPECT_EQ(config->rope.rotary_dim, 32);
+  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kNone);
+  EXPECT_FALSE(config->qk_norm);
+  EXPECT_FALSE(config->tied_embeddings);
+  EXPECT_THAT(config->eos_token_ids, ElementsAre(2));
+  EXPECT_EQ(config->bos_token_id, 1);
+}
+
+TEST(GgufConfig, ReadsQwen3WithATiedHead) {
+  TinyModel model;
+  model.architecture = "qwen3";
+  model.tied_embeddings = true;
+  GgufWriter writer = MakeGguf(model);
+  writer.AddUint("tokenizer.ggml.eot_token_id", 5);
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->qk_norm);
+  EXPECT_TRUE(config->tied_embeddings);
+  EXPECT_EQ(config->rope.style, kernels::RopeStyle::kHalves);
+  EXPECT_THAT(config->eos_token_ids, ElementsAre(2, 5));
+}
+
+TEST(GgufConfig, FindsLlama3ScalingBehindTheFactors) {
+  TinyModel model;
+  model.llama3_rope = true;
+  const auto config = Read(MakeGguf(model).Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLlama3);
+  EXPECT_EQ(config->rope.factor, 8);
+  EXPECT_EQ(config->rope.low_freq_factor, 1);
+  EXPECT_EQ(config->rope.high_freq_factor, 4);
+  EXPECT_EQ(config->rope.original_max_position, 64);
+}
+
+// Little-endian bytes of `values`.
+std::string Floats(const std::vector<float>& values) {
+  return std::string(reinterpret_cast<const char*>(values.data()),
+                     values.size() * sizeof(float));
+}
+
+// The least metadata there may be, without `left_out`.
+GgufWriter Minimal(const std::string& left_out = "") {
+  GgufWriter writer;
+  const auto add = [&](const std::string& key, uint32_t value) {
+    if (key != left_out) writer.AddUint("llama." + key, value);
+  };
+  writer.AddString("general.architecture", "llama");
+  add("block_count", 2);
+  add("context_length", 512);
+  add("embedding_length", 64);
+  add("feed_forward_length", 128);
+  add("attention.head_count", 8);
+  add("vocab_size", 512);
+  if (left_out != "attention.layer_norm_rms_epsilon") {
+    writer.AddFloat("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+  }
+  return writer;
+}
+
+TEST(GgufConfig, FillsInWhatFilesLeaveOut) {
+  GgufWriter writer = Minimal("vocab_size");
+  writer.AddStrings("tokenizer.ggml.tokens", {"a", "b", "c"});
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->num_kv_heads, 8);
+  EXPECT_EQ(config->head_dim, 8);
+  EXPECT_EQ(config->rope.theta, 10000);
+  EXPECT_EQ(config->vocab_size, 3);
+  EXPECT_THAT(config->eos_token_ids, ElementsAre());
+}
+
+TEST(GgufConfig, NamesTheKeyThatIsMissing) {
+  for (const char* key : {"block_count", "context_length", "embedding_length",
+                          "feed_forward_length", "attention.head_count",
+                          "attention.layer_norm_rms_epsilon"}) {
+    EXPECT_EQ(Read(Minimal(key).Finish()).status(),
+              absl::NotFoundError(
+                  absl::StrCat("m.gguf has no metadata \"llama.", key, "\".")));
+  }
+}
+
+struct BadFile {
+  std::function<void(GgufWriter&)> add;  // to the minimal file
+  absl::StatusCode code;
+  const char* message;
+};
+
+TEST(GgufConfig, RefusesByName) {
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  const BadFile cases[] = {
+      {[](GgufWriter& w) { w.AddUint("llama.expert_count", 8); },
+       kUnimplemented, "\"llama.expert_count\""},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.sliding_window", 4096); },
+       kUnimplemented, "\"llama.attention.sliding_window\""},
+      {[](GgufWriter& w) { w.AddFloat("llama.logit_scale", 0.5f); },
+       kUnimplemented, "\"llama.logit_scale\""},
+      {[](GgufWriter& w) { w.AddString("llama.rope.scaling.type", "yarn"); },
+       kUnimplemented, "\"llama.rope.scaling.type\""},
+      {[](GgufWriter& w) { w.AddFloat("llama.rope.scaling.factor", 4); },
+       kUnimplemented, "\"llama.rope.scaling.factor\""},
+      {[](GgufWriter& w) { w.AddBool("llama.attention.causal", false); },
+       kUnimplemented, "\"llama.attention.causal\""},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.value_length", 16); },
+       kUnimplemented, "only the size of a head, 8, is, found 16"},
+      {[](GgufWriter& w) { w.AddUint("llama.rope.dimension_count", 4); },
+       kUnimplemented, "\"llama.rope.dimension_count\""},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_freqs.weight", {4}, 0, Floats({1, 2, 3, 4}));
+       },
+       kUnimplemented, "the factor 1 of rope_freqs.weight is 2"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_freqs.weight", {4}, 0,
+                     Floats({1, 1, 1, std::nanf("")}));
+       },
+       kUnimplemented, "only Llama 3's rule is supported"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_freqs.weight", {3}, 0, Floats({1, 1, 8}));
+       },
+       kInvalid, "tensor rope_freqs.weight is of ggml's type 0"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_freqs.weight", {4}, 0, Floats({1, 1}));
+       },
+       kInvalid, "rope_freqs.weight takes 16 bytes and 8 are left"},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.head_count_kv", 3); },
+       kInvalid, "8 query heads are not a multiple of 3 key-value heads"},
+      {[](GgufWriter& w) {
+         w.AddInts("llama.attention.head_count_kv", {2, 4});
+       },
+       kInvalid, "is an array of integers, expected an integer"},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.key_length", 9); },
+       kInvalid, "the head size is 9, expected an even number"},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.key_length", 0); },
+       kInvalid,
+       "\"llama.attention.key_length\" is 0, expected an integer from 1"},
+      {[](GgufWriter& w) { w.AddFloat("llama.rope.freq_base", 0); }, kInvalid,
+       "\"llama.rope.freq_base\" is 0, expected a number above 1"},
+      {[](GgufWriter& w) { w.AddUint("tokenizer.ggml.eos_token_id", 512); },
+       kInvalid,
+       "\"tokenizer.ggml.eos_token_id\" is 512, expected an id below "
+       "512"},
+  };
+  for (const BadFile& bad : cases) {
+    SCOPED_TRACE(bad.message);
+    GgufWriter writer = Minimal();
+    bad.add(writer);
+    const auto config = Read(writer.Finish());
+    EXPECT_EQ(config.status().code(), bad.code) << config.status();
+    const std::string message(config.status().message());
+    EXPECT_THAT(message, HasSubstr("m.gguf"));
+    EXPECT_THAT(message, HasSubstr(bad.message));
+  }
+}
+
+TEST(GgufConfig, RefusesOtherArchitecturesAndNamesTheSupportedOnes) {
+  for (const char* name :
+       {"qwen2", "gemma3", "phi3", "qwen3moe", "LlamaForCausalLM"}) {
+    GgufWriter writer;
+    writer.AddString("general.architecture", name);
+    EXPECT_EQ(Read(writer.Finish()).status(),
+              absl::UnimplementedError(absl::StrCat(
+                  "m.gguf holds a model of the architecture \"", name,
+                  "\", which is not supported; supported are llama "
+                  "(LlamaForCausalLM), qwen3 (Qwen3ForCausalLM).")));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#include "worker/model_spec/model_config.h"
+
+#include <absl/strings/str_cat.h>
+
+namespace lockstep {
+namespace {
+
+using kernels::RopeStyle;
+
+constexpr Architecture kArchitectures[] = {
+    {"llama", "LlamaForCausalLM", /*qk_norm=*/false, RopeStyle::kNeighbours},
+    {"qwen3", "Qwen3ForCausalLM", /*qk_norm=*/true, RopeStyle::kHalves},
+};
+
+}  // namespace
+
+const Architecture* FindArchitecture(const std::string& name) {
+  for (const Architecture& architecture : kArchitectures) {
+    if (name == architecture.name || name == architecture.hugging_face_name) {
+      return &architecture;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status UnsupportedArchitecture(const std::string& path,
+                                     const std::string& found) {
+  std::string supported;
+  for (const Architecture& architecture : kArchitectures) {
+    absl::StrAppend(&supported, supported.empty() ? "" : ", ",
+                    architecture.name, " (", architecture.hugging_face_name,
+                    ")");
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      path, " holds a model of the architecture \"", found,
+      "\", which is not supported; supported are ", supported, "."));
+}
+
+absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
+  const auto error = [&path](const auto&... what) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", what...));
+  };
+  if (config.num_heads % config.num_kv_heads != 0) {
+    return error(config.num_heads, " query heads are not a multiple of ",
+                 config.num_kv_heads, " key-value heads.");
+  }
+  if (config.head_dim % 2 != 0) {
+    return error("the head size is ", config.head_dim,
+                 ", expected an even number.");
+  }
+  for (const uint32_t id : config.eos_token_ids) {
+    if (id >= static_cast<uint32_t>(config.vocab_size)) {
+      return error("the end-of-sequence id ", id,
+                   " is outside the vocabulary of ", config.vocab_size, ".");
+    }
+  }
+  if (config.bos_token_id.value_or(0) >=
+      static_cast<uint32_t>(config.vocab_size)) {
+    return error("the begin-of-sequence id ", *config.bos_token_id,
+                 " is outside the vocabulary of ", config.vocab_size, ".");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

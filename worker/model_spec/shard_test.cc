@@ -1,0 +1,270 @@
+#include "worker/model_spec/shard.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+ModelConfig Config(int heads, int kv_heads, int head_dim, int intermediate,
+                   int vocab) {
+  ModelConfig config;
+  config.num_heads = heads;
+  config.num_kv_heads = kv_heads;
+  config.head_dim = head_dim;
+  config.intermediate_size = intermediate;
+  config.vocab_size = vocab;
+  return config;
+}
+
+const ModelConfig kSmolLm2 = Config(9, 3, 64, 1536, 49152);
+const ModelConfig kTiny = Config(8, 2, 16, 128, 512);
+const ModelConfig kQwen3 = Config(16, 8, 128, 3072, 151936);
+
+TEST(Shard, CutsAsWrittenHere) {
+  struct Case {
+    const char* model;
+    const ModelConfig& config;
+    int block, rank, size;
+    std::pair<int, int> heads, kv_heads, intermediate, vocab;  // begin, end
+    int o_slice_cols, down_slice_cols;
+  };
+  const Case cases[] = {
+      // 576 / 8 = 72 is no multiple of 32, 1536 / 8 = 192 is.
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       0,
+       1,
+       {0, 9},
+       {0, 3},
+       {0, 1536},
+       {0, 49152},
+       576,
+       192},
+      {"SmolLM2",
+       kSmolLm2,
+       1,
+       0,
+       1,
+       {0, 9},
+       {0, 3},
+       {0, 1536},
+       {0, 49152},
+       72,
+       192},
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       0,
+       2,
+       {0, 4},
+       {0, 2},
+       {0, 768},
+       {0, 24576},
+       256,
+       192},
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       1,
+       2,
+       {4, 9},
+       {1, 3},
+       {768, 1536},
+       {24576, 49152},
+       320,
+       192},
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       1,
+       3,
+       {3, 6},
+       {1, 2},
+       {512, 1024},
+       {16384, 32768},
+       192,
+       512},
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       3,
+       4,
+       {6, 9},
+       {2, 3},
+       {1152, 1536},
+       {36864, 49152},
+       192,
+       192},
+      // 48 blocks for five ranks: 9, 10, 9, 10, 10.
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       1,
+       5,
+       {1, 3},
+       {0, 1},
+       {288, 608},
+       {9831, 19662},
+       128,
+       320},
+      {"SmolLM2",
+       kSmolLm2,
+       32,
+       8,
+       9,
+       {8, 9},
+       {2, 3},
+       {1344, 1536},
+       {43696, 49158},
+       64,
+       192},
+      {"tiny", kTiny, 1, 0, 1, {0, 8}, {0, 2}, {0, 128}, {0, 512}, 16, 16},
+      {"tiny", kTiny, 1, 1, 2, {4, 8}, {1, 2}, {64, 128}, {256, 512}, 16, 16},
+      // A key-value head on more than one rank.
+      {"tiny", kTiny, 1, 1, 4, {2, 4}, {0, 1}, {32, 64}, {128, 256}, 16, 16},
+      {"tiny", kTiny, 1, 7, 8, {7, 8}, {1, 2}, {112, 128}, {448, 512}, 16, 16},
+      {"tiny", kTiny, 1, 1, 3, {2, 5}, {0, 2}, {42, 85}, {171, 342}, 48, 43},
+      {"tiny", kTiny, 32, 1, 2, {4, 8}, {1, 2}, {64, 128}, {256, 512}, 64, 64},
+      {"Qwen3-0.6B",
+       kQwen3,
+       32,
+       0,
+       1,
+       {0, 16},
+       {0, 8},
+       {0, 3072},
+       {0, 151936},
+       256,
+       384},
+      {"Qwen3-0.6B",
+       kQwen3,
+       1,
+       5,
+       8,
+       {10, 12},
+       {5, 6},
+       {1920, 2304},
+       {94960, 113952},
+       256,
+       384},
+      {"Qwen3-0.6B",
+       kQwen3,
+       256,
+       1,
+       4,
+       {4, 8},
+       {2, 4},
+       {768, 1536},
+       {37984, 75968},
+       256,
+       768},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.model, ", block ", c.block, ", rank ", c.rank,
+                              " of ", c.size));
+    const auto shard = MakeShard(c.config, c.block, c.rank, c.size);
+    ASSERT_TRUE(shard.ok()) << shard.status();
+    EXPECT_EQ(std::pair(shard->head_begin, shard->head_end), c.heads);
+    EXPECT_EQ(std::pair(shard->kv_head_begin, shard->kv_head_end), c.kv_heads);
+    EXPECT_EQ(std::pair(shard->intermediate_begin, shard->intermediate_end),
+              c.intermediate);
+    EXPECT_EQ(
+        std::pair(shard->vocab_begin, shard->vocab_begin + shard->vocab_rows),
+        c.vocab);
+    EXPECT_EQ(shard->o_slice_cols, c.o_slice_cols);
+    EXPECT_EQ(shard->down_slice_cols, c.down_slice_cols);
+  }
+}
+
+TEST(Shard, RanksHoldEverythingOnceAndTheKvHeadsTheyUse) {
+  for (const ModelConfig& config : {kSmolLm2, kTiny, kQwen3}) {
+    for (const int block : {1, 16, 32}) {
+      for (int size = 1; size <= 9; ++size) {
+        if (!MakeShard(config, block, 0, size).ok()) continue;
+        SCOPED_TRACE(absl::StrCat(config.num_heads, " heads, block ", block,
+                                  ", size ", size));
+        int heads = 0, intermediate = 0, vocab = 0;
+        for (int rank = 0; rank < size; ++rank) {
+          const Shard shard = *MakeShard(config, block, rank, size);
+          EXPECT_EQ(shard.head_begin, heads);
+          EXPECT_EQ(shard.intermediate_begin, intermediate);
+          EXPECT_EQ(shard.vocab_begin, vocab);
+          heads = shard.head_end;
+          intermediate = shard.intermediate_end;
+          vocab += shard.vocab_rows;
+          EXPECT_EQ(shard.num_heads() * config.head_dim % shard.o_slice_cols,
+                    0);
+          EXPECT_EQ(shard.intermediate() % shard.down_slice_cols, 0);
+          EXPECT_EQ(shard.o_slice_cols % block, 0);
+          EXPECT_EQ(shard.down_slice_cols % block, 0);
+          ASSERT_EQ(shard.kv_head_of.size(), shard.num_heads());
+          EXPECT_EQ(shard.kv_head_of.front(), 0);
+          EXPECT_EQ(shard.kv_head_of.back(), shard.num_kv_heads() - 1);
+          for (int i = 0; i < shard.num_heads(); ++i) {
+            EXPECT_EQ(shard.kv_head_begin + shard.kv_head_of[i],
+                      (shard.head_begin + i) /
+                          (config.num_heads / config.num_kv_heads));
+          }
+        }
+        EXPECT_EQ(heads, config.num_heads);
+        EXPECT_EQ(intermediate, config.intermediate_size);
+        EXPECT_GE(vocab, config.vocab_size);
+      }
+    }
+  }
+}
+
+TEST(Shard, RefusesSizesThatDoNotFitAndNamesThoseThatDo) {
+  struct Case {
+    ModelConfig config;
+    int block, size;
+    const char* message;
+  };
+  const Case cases[] = {
+      {kTiny, 1, 9,
+       "--tensor_parallel_size=9 does not fit this model: the model has 8 "
+       "query heads; sizes that do: 1, 2, 3, 4, 5, 6, 7, 8."},
+      {kTiny, 1, 0,
+       "--tensor_parallel_size=0 does not fit this model: a group has at least "
+       "one rank"},
+      {kTiny, 32, 8,
+       "the intermediate size 128 has 4 blocks of 32; sizes that do: 1, 2, 4."},
+      {kTiny, 32, 3, "o_proj would be cut at column 80, inside a block of 32"},
+      {kTiny, 96, 1,
+       "the intermediate size 128 is not a multiple of the weights' block of "
+       "96; no size does."},
+      {Config(8, 2, 16, 128, 9), 1, 8,
+       "the vocabulary of 9 would leave the last rank empty"},
+  };
+  for (const Case& c : cases) {
+    const auto shard = MakeShard(c.config, c.block, 0, c.size);
+    EXPECT_EQ(shard.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(shard.status().message()), HasSubstr(c.message));
+  }
+}
+
+TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {
+  EXPECT_THAT(IdenticalSizes(kTiny, 1, 1), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kTiny, 1, 4), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kTiny, 1, 3), ElementsAre(3));
+  EXPECT_THAT(IdenticalSizes(kTiny, 32, 2), ElementsAre(2));
+  EXPECT_THAT(IdenticalSizes(kQwen3, 32, 8), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, 32, 1), ElementsAre(1));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, 1, 1), ElementsAre(1));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, 1, 2), ElementsAre(2));
+  // Twelve heads: eight ranks would hold uneven runs.
+  EXPECT_THAT(IdenticalSizes(Config(12, 4, 64, 3072, 512), 32, 1),
+              ElementsAre(1, 2, 4));
+}
+
+}  // namespace
+}  // namespace lockstep
