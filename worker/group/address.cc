@@ -1,0 +1,46 @@
+#include "worker/group/address.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::StatusOr<HostPort> ParseHostPort(absl::string_view address,
+                                       absl::string_view flag) {
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  if (colon == address.npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " is \"", address,
+                     "\"; it must be host:port with a port of 0 to 65535."));
+  }
+  absl::string_view host = address.substr(0, colon);
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  return HostPort{.host = std::string(host),
+                  .port = static_cast<uint16_t>(port)};
+}
+
+absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
+    boost::asio::io_context& context, absl::string_view address,
+    absl::string_view flag) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const HostPort parts, ParseHostPort(address, flag));
+  boost::system::error_code error;
+  boost::asio::ip::tcp::resolver resolver(context);
+  const auto found =
+      resolver.resolve(parts.host, absl::StrCat(parts.port),
+                       boost::asio::ip::tcp::resolver::numeric_service, error);
+  if (error || found.empty()) {
+    return absl::UnavailableError(absl::StrCat("cannot find the host \"",
+                                               parts.host, "\" of --", flag,
+                                               ": ", error.message(), "."));
+  }
+  return found.begin()->endpoint();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+
+namespace lockstep {
+
+struct HostPort {
+  std::string host;
+  uint16_t port = 0;
+};
+
+// "host:port" or "[v6]:port". INVALID_ARGUMENT names the flag and the value.
+absl::StatusOr<HostPort> ParseHostPort(absl::string_view address,
+                                       absl::string_view flag);
+
+// The first address of the host. UNAVAILABLE names the flag and the host.
+absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
+    boost::asio::io_context& context, absl::string_view address,
+    absl::string_view flag);
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+#include "worker/group/address.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+TEST(ParseHostPort, SplitsAtTheLastColon) {
+  EXPECT_EQ(ParseHostPort("node-3:7000", "f")->host, "node-3");
+  EXPECT_EQ(ParseHostPort("node-3:7000", "f")->port, 7000);
+  EXPECT_EQ(ParseHostPort("[::1]:0", "f")->host, "::1");
+  EXPECT_EQ(ParseHostPort("[::1]:0", "f")->port, 0);
+}
+
+TEST(ParseHostPort, NamesTheFlagAndTheValue) {
+  for (const char* const address :
+       {"", "host", ":7000", "host:", "host:x", "host:70000", "host:-1"}) {
+    const auto result = ParseHostPort(address, "leader_address");
+    ASSERT_FALSE(result.ok()) << address;
+    EXPECT_EQ(result.status().message().find("--leader_address is \"" +
+                                             std::string(address) + "\""),
+              0);
+  }
+}
+
+TEST(Resolve, FindsALiteralAddress) {
+  boost::asio::io_context context;
+  const auto endpoint = Resolve(context, "127.0.0.1:7000", "leader_address");
+  ASSERT_TRUE(endpoint.ok());
+  EXPECT_EQ(endpoint->port(), 7000);
+  EXPECT_TRUE(endpoint->address().is_loopback());
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "worker/group/frame_codec.h"
+#include "worker/group/frame_source.h"
+#include "worker/group/group_failure.h"
+#include "worker/group/io_thread.h"
+#include "worker/group/link.h"
+#include "worker/group/membership.h"
+
+namespace lockstep {
+
+// A follower's frames: exactly what the leader sent, read on the I/O thread and
+// queued. The leader is rarely more than a step ahead; the queue is bounded by
+// Options::max_unread_bytes.
+//
+// The end of the leader, its word that the group failed, and bytes that make no
+// sense are reported to `failure`.
+class FollowerSource final : public FrameSource {
+ public:
+  struct Options {
+    size_t max_unread_bytes = size_t{256} << 20;
+  };
+
+  // `failure` must outlive this.
+  FollowerSource(int rank, Membership membership, GroupFailure* failure,
+                 const Options& options);
+  ~FollowerSource() override;
+
+  absl::Status Next(bool idle, Frame* frame) override;
+  absl::Status Agree(const Digest& digest) override;
+
+  // After the frame with the stop: the last words to the leader.
+  void Leave();
+
+  // Ends a call that waits, and tells the leader if the failure is this rank's
+  // own. Does not block; called from a hook of `failure`.
+  void TellFailure(const GroupFailure::Cause& cause);
+
+ private:
+  void OnBytes(absl::string_view bytes);
+  void OnClosed(const absl::Status& why);
+  // False when more waits to be read than may.
+  bool Push(FrameReader::Event event);
+  void SendReport(absl::string_view failure);
+  bool HasFrameOrClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !frames_.empty();
+  }
+  bool HasDigestOrClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !digests_.empty();
+  }
+
+  const int rank_;
+  const Options options_;
+  GroupFailure* const failure_;
+  const std::unique_ptr<IoThread> io_;
+  std::unique_ptr<Link> link_;
+  FrameReader reader_;  // on the I/O thread
+
+  absl::Mutex mutex_;
+  std::deque<Frame> frames_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Digest> digests_ ABSL_GUARDED_BY(mutex_);
+  size_t unread_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of frames_
+  uint64_t step_ ABSL_GUARDED_BY(mutex_) = 0;        // the last one read
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/types/span.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "common/digest.h"
+#include "proto/group.pb.h"
+#include "worker/group/frame_source.h"
+
+namespace lockstep {
+
+// The bytes between the ranks; the format is written down in proto/group.proto.
+
+inline constexpr size_t kMaxHeaderBytes = 16 << 10;
+inline constexpr size_t kMaxMessageBytesOfFrame = 64 << 20;
+inline constexpr size_t kMaxMessagesOfFrame = 64 << 10;
+
+// Appends the size, then the bytes.
+void AppendSized(absl::string_view bytes, std::string* out);
+
+// Takes the first sized run of bytes off the front of `buffer`; nothing while
+// it is incomplete. INVALID_ARGUMENT when its size is above `max_bytes`.
+absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
+                                                     std::string* buffer);
+
+// A frame up to its digest, which follows on its own once it is known.
+void AppendFrame(uint64_t epoch, const Frame& frame, std::string* out);
+// In place of the digest of a leader that failed before it had one.
+inline constexpr Digest kNoDigest = {};
+
+void AppendDigest(const Digest& digest, std::string* out);
+void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
+                   std::string* out);
+
+// Reads what a leader sends, in pieces as they arrive.
+//
+//   reader.Append(bytes);
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto event, reader.Next());  // until nullopt
+//
+// An error is final: INVALID_ARGUMENT says what can not be from the leader of
+// this epoch at this step, or which size is above its limit. One thread.
+class FrameReader {
+ public:
+  // A frame without its digest, then that digest, and so on.
+  using Event = std::variant<Frame, Digest, v1::FirstFailure>;
+
+  explicit FrameReader(uint64_t epoch) : epoch_(epoch) {}
+
+  void Append(absl::string_view bytes) {
+    buffer_.append(bytes.data(), bytes.size());
+  }
+
+  // The next complete event; nothing until more bytes arrive.
+  absl::StatusOr<std::optional<Event>> Next();
+
+ private:
+  absl::StatusOr<std::optional<Event>> ReadHeader();
+  absl::StatusOr<std::optional<Event>> ReadMessages();
+  std::optional<Event> ReadDigest();
+
+  // The next sized run of bytes, which stays in buffer_ until the next call of
+  // Append or Compact.
+  absl::StatusOr<std::optional<absl::string_view>> NextSized(size_t max_bytes,
+                                                             const char* what);
+  absl::string_view rest() const {
+    return absl::string_view(buffer_).substr(position_);
+  }
+
+  enum class Expected { kHeader, kMessages, kDigest };
+
+  const uint64_t epoch_;
+  std::string buffer_;
+  size_t position_ = 0;  // of the first byte not yet read
+  Expected expected_ = Expected::kHeader;
+  Frame frame_;  // being read
+  size_t messages_left_ = 0;
+  uint64_t last_step_ = 0;
+};
+
+}  // namespace lockstep

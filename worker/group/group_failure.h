@@ -1,0 +1,87 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockstep {
+
+// The one path on which a group ends when anything of it breaks: a lost
+// connection, a collective, a digest, an engine. A group is either whole or
+// gone, so the first cause is kept and told everywhere; what follows from it is
+// not a second cause.
+//
+//   GroupFailure failure({.exit_within = absl::Seconds(4)});
+//   failure.OnFailure([&](const auto& cause) { collective->Abort(…); });
+//   failure.Report(1, "its connection was lost.");
+//
+// The first report writes one line to the log and runs the hooks in the order
+// they were given. From then on the process has `exit_within` to leave by
+// itself; after that `last_resort` ends it. Any thread.
+class GroupFailure {
+ public:
+  struct Cause {
+    int rank = 0;        // that failed first
+    std::string reason;  // one sentence
+
+    // "rank 1 failed first: …"
+    std::string ToString() const;
+  };
+
+  struct Options {
+    absl::Duration exit_within = absl::Seconds(4);
+    std::function<void()> last_resort;  // by default: leave with code 1
+  };
+
+  using Hook = std::function<void(const Cause&)>;
+
+  explicit GroupFailure(Options options);
+  ~GroupFailure();
+  GroupFailure(const GroupFailure&) = delete;
+  GroupFailure& operator=(const GroupFailure&) = delete;
+
+  // Runs at the failure, on the thread that reports it; at once when that has
+  // been. It must not block, and what it uses lives until Disarm.
+  void OnFailure(Hook hook);
+
+  void Report(int rank, absl::string_view reason);
+
+  // For what may only follow from another rank's failure, such as an aborted
+  // collective: gives the news of that one `grace` to arrive.
+  void ReportUnlessKnown(absl::Duration grace, int rank,
+                         absl::string_view reason);
+
+  // OK while the group is whole, else UNAVAILABLE with the first cause.
+  absl::Status status() const;
+
+  // The group leaves in good order, or its failure is dealt with: reports have
+  // no effect any more, and no hook runs when this returns. A failure before it
+  // still bounds the process's life.
+  void Disarm();
+
+ private:
+  void Watch();
+
+  const Options options_;
+
+  // Held while hooks run, so that Disarm waits for them.
+  absl::Mutex hooks_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::vector<Hook> hooks_ ABSL_GUARDED_BY(hooks_mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::optional<Cause> cause_ ABSL_GUARDED_BY(mutex_);
+  bool disarmed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool destroyed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread last_resort_;  // "last-resort"
+};
+
+}  // namespace lockstep

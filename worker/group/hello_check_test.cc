@@ -1,0 +1,64 @@
+#include "worker/group/hello_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::Hello HelloOf(int rank) {
+  v1::Hello hello;
+  hello.set_rank(rank);
+  hello.set_tensor_parallel_size(2);
+  hello.set_build_id("build-a");
+  hello.set_model_fingerprint("model-a");
+  hello.set_configuration_digest("options-a");
+  hello.set_isa("avx512");
+  return hello;
+}
+
+TEST(CheckHello, AcceptsARankOfTheSameGroup) {
+  v1::Hello follower = HelloOf(1);
+  follower.set_num_pages(77);  // may differ
+  follower.set_process_id(123);
+  EXPECT_TRUE(CheckHello(HelloOf(0), follower).ok());
+}
+
+TEST(CheckHello, NamesTheRankAndBothValues) {
+  const struct {
+    std::function<void(v1::Hello&)> change;
+    std::string message;
+  } kCases[] = {
+      {[](v1::Hello& h) { h.set_tensor_parallel_size(4); },
+       "rank 1 has another --tensor_parallel_size than the leader: its is 4, "
+       "the leader's is 2."},
+      {[](v1::Hello& h) { h.set_build_id("build-b"); },
+       "rank 1 has another build than the leader: its is build-b, the "
+       "leader's is build-a."},
+      {[](v1::Hello& h) { h.set_model_fingerprint("model-b"); },
+       "its is model-b, the leader's is model-a."},
+      {[](v1::Hello& h) { h.set_configuration_digest("options-b"); },
+       "its is options-b, the leader's is options-a."},
+      {[](v1::Hello& h) { h.set_isa("avx2"); },
+       "rank 1 has another instruction set (--cpu_isa) than the leader: its "
+       "is avx2, the leader's is avx512."},
+      {[](v1::Hello& h) { h.set_rank(0); },
+       "--rank is 0; the followers of this group are 1 to 1."},
+      {[](v1::Hello& h) { h.set_rank(2); },
+       "--rank is 2; the followers of this group are 1 to 1."},
+  };
+  for (const auto& [change, message] : kCases) {
+    v1::Hello follower = HelloOf(1);
+    change(follower);
+    const absl::Status status = CheckHello(HelloOf(0), follower);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

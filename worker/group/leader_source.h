@@ -1,0 +1,77 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "worker/group/frame_source.h"
+#include "worker/group/group_failure.h"
+#include "worker/group/io_thread.h"
+#include "worker/group/link.h"
+#include "worker/group/membership.h"
+#include "worker/group/request_inbox.h"
+
+namespace lockstep {
+
+// The leader's frames: what the inbox holds, numbered, written once, sent to
+// every follower, and applied from the very same bytes. Sending only appends to
+// each follower's queue, so a slow follower does not delay the leader's plan;
+// one that falls further behind than its queue holds has failed.
+//
+// It watches the followers: one that leaves, says that it failed, or sends what
+// makes no sense, is reported to `failure`; at a failure it tells the others.
+class LeaderSource final : public FrameSource {
+ public:
+  // `inbox` and `failure` must outlive this. A group of one has no links.
+  LeaderSource(Membership membership, RequestInbox* inbox,
+               GroupFailure* failure, const Link::Options& options = {});
+  ~LeaderSource() override;
+
+  absl::Status Next(bool idle, Frame* frame) override;
+  absl::Status Agree(const Digest& digest) override;
+
+  // After the frame with the stop: waits until every follower has said that it
+  // left. DEADLINE_EXCEEDED names those that have not.
+  absl::Status WaitForFollowers(absl::Duration timeout);
+
+  // Tells the followers whose failure ended the group. Does not block; called
+  // from a hook of `failure`.
+  void TellFailure(const GroupFailure::Cause& cause);
+
+ private:
+  struct Follower {
+    int rank = 0;
+    std::string received;  // of a report; on the I/O thread
+    std::unique_ptr<Link> link;
+  };
+
+  void OnBytes(Follower& follower, absl::string_view bytes);
+  void OnClosed(const Follower& follower, const absl::Status& why);
+  void SendToAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
+
+  const uint64_t epoch_;
+  RequestInbox* const inbox_;
+  GroupFailure* const failure_;
+  const std::unique_ptr<IoThread> io_;
+  std::vector<std::unique_ptr<Follower>> followers_;
+
+  // Frames and the failure leave one after the other.
+  absl::Mutex send_mutex_;
+  uint64_t step_ ABSL_GUARDED_BY(send_mutex_) = 0;
+  bool owes_digest_ ABSL_GUARDED_BY(send_mutex_) = false;
+  bool told_failure_ ABSL_GUARDED_BY(send_mutex_) = false;
+  std::string bytes_ ABSL_GUARDED_BY(send_mutex_);  // being sent
+
+  absl::Mutex left_mutex_;
+  std::set<int> left_ ABSL_GUARDED_BY(left_mutex_);  // ranks
+};
+
+}  // namespace lockstep

@@ -1,0 +1,122 @@
+#include "worker/group/link.h"
+
+#include <absl/strings/str_cat.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using boost::system::error_code;
+
+// Together: a host that went away without a word is noticed within 5 s.
+constexpr int kKeepAliveIdleS = 2;
+constexpr int kKeepAliveIntervalS = 1;
+constexpr int kKeepAliveProbes = 3;
+constexpr int kUnacknowledgedMs = 5000;
+
+absl::Status WhyClosed(const error_code& error) {
+  if (error == boost::asio::error::eof) {
+    return absl::UnavailableError("it closed the connection");
+  }
+  return absl::UnavailableError(
+      absl::StrCat("its connection was lost (", error.message(), ")"));
+}
+
+}  // namespace
+
+Link::Link(boost::asio::ip::tcp::socket socket, const Options& options,
+           OnBytes on_bytes, OnClosed on_closed)
+    : options_(options),
+      on_bytes_(std::move(on_bytes)),
+      on_closed_(std::move(on_closed)),
+      socket_(std::move(socket)) {}
+
+void Link::Start() {
+  boost::asio::post(socket_.get_executor(), [this] { Read(); });
+}
+
+absl::Status Link::Send(absl::string_view bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::UnavailableError("its connection was lost");
+  if (unsent_.size() + bytes.size() > options_.max_unsent_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("it is ", unsent_.size(), " bytes behind; the limit is ",
+                     options_.max_unsent_bytes));
+  }
+  unsent_.append(bytes.data(), bytes.size());
+  if (!is_writing_) {
+    is_writing_ = true;
+    boost::asio::post(socket_.get_executor(), [this] { Write(); });
+  }
+  return absl::OkStatus();
+}
+
+bool Link::WaitUntilSent(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  const auto done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ || !is_writing_;
+  };
+  return mutex_.AwaitWithTimeout(absl::Condition(&done), timeout) && !closed_;
+}
+
+void Link::Read() {
+  socket_.async_read_some(
+      boost::asio::buffer(read_buffer_),
+      [this](const error_code& error, size_t size) {
+        if (error) return Close(WhyClosed(error));
+        on_bytes_(absl::string_view(read_buffer_.data(), size));
+        Read();
+      });
+}
+
+void Link::Write() {
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_.clear();
+    writing_.swap(unsent_);
+    if (writing_.empty()) is_writing_ = false;
+  }
+  if (writing_.empty()) return;
+  boost::asio::async_write(socket_, boost::asio::buffer(writing_),
+                           [this](const error_code& error, size_t) {
+                             // The peer's last words may still wait to be
+                             // read; the reader sees the end after them.
+                             if (error) return StopSending();
+                             Write();
+                           });
+}
+
+void Link::StopSending() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  is_writing_ = false;
+}
+
+void Link::Close(const absl::Status& why) {
+  StopSending();
+  error_code ignored;
+  socket_.close(ignored);
+  on_closed_(why);
+}
+
+void ConfigureSocket(boost::asio::ip::tcp::socket& socket) {
+  const auto set = [&](int level, int name, int value) {
+    setsockopt(socket.native_handle(), level, name, &value, sizeof(value));
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleS);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveIntervalS);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
+}
+
+}  // namespace lockstep

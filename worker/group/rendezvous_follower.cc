@@ -1,0 +1,160 @@
+#include "worker/group/rendezvous_follower.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/group/address.h"
+#include "worker/group/frame_codec.h"
+#include "worker/group/link.h"
+
+namespace lockstep {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr size_t kMaxReplyBytes = 16 << 10;
+constexpr std::chrono::milliseconds kRetryInterval(100);
+
+// One attempt after another, until the leader has answered.
+class Joining {
+ public:
+  Joining(boost::asio::io_context& context, const tcp::endpoint& leader,
+          const v1::Hello& own)
+      : leader_(leader), socket_(context), retry_(context) {
+    AppendSized(own.SerializeAsString(), &hello_);
+  }
+
+  void Connect();
+
+  // Set once the leader has answered.
+  const std::optional<v1::HelloReply>& reply() const { return reply_; }
+  tcp::socket& socket() { return socket_; }
+  std::string& received() { return received_; }  // after the reply
+  bool is_connected() const { return is_connected_; }
+
+ private:
+  void Retry();
+  void SayHello();
+  void ReadReply();
+
+  const tcp::endpoint leader_;
+  tcp::socket socket_;
+  boost::asio::steady_timer retry_;
+  std::string hello_;
+  std::array<char, 4096> buffer_;
+  std::string received_;
+  bool is_connected_ = false;
+  std::optional<v1::HelloReply> reply_;
+};
+
+void Joining::Connect() {
+  socket_.async_connect(leader_, [this](const error_code& error) {
+    if (error) return Retry();
+    is_connected_ = true;
+    ConfigureSocket(socket_);
+    SayHello();
+  });
+}
+
+void Joining::Retry() {
+  error_code ignored;
+  socket_.close(ignored);
+  is_connected_ = false;
+  received_.clear();
+  retry_.expires_after(kRetryInterval);
+  retry_.async_wait([this](const error_code& error) {
+    if (!error) Connect();
+  });
+}
+
+void Joining::SayHello() {
+  boost::asio::async_write(socket_, boost::asio::buffer(hello_),
+                           [this](const error_code& error, size_t) {
+                             if (error) return Retry();
+                             ReadReply();
+                           });
+}
+
+void Joining::ReadReply() {
+  socket_.async_read_some(boost::asio::buffer(buffer_),
+                          [this](const error_code& error, size_t size) {
+                            if (error) return Retry();
+                            received_.append(buffer_.data(), size);
+                            const auto bytes =
+                                TakeSized(kMaxReplyBytes, &received_);
+                            if (!bytes.ok()) return Retry();
+                            if (!bytes->has_value()) return ReadReply();
+                            v1::HelloReply reply;
+                            if (!reply.ParseFromString(**bytes)) return Retry();
+                            reply_ = std::move(reply);
+                          });
+}
+
+absl::Status RunUntilReply(boost::asio::io_context& context, Joining& joining,
+                           const std::string& address, absl::Duration timeout,
+                           absl::Duration report_every) {
+  const absl::Time begin = absl::Now();
+  while (!joining.reply().has_value()) {
+    const absl::Duration left = timeout - (absl::Now() - begin);
+    const char* const state = joining.is_connected()
+                                  ? "the leader still waits for other ranks"
+                                  : "nobody answers";
+    if (left <= absl::ZeroDuration()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("could not join the group at --leader_address ", address,
+                       " within --group_timeout of ",
+                       absl::FormatDuration(timeout), ": ", state, "."));
+    }
+    const absl::Time until = absl::Now() + std::min(left, report_every);
+    while (!joining.reply().has_value() && absl::Now() < until) {
+      context.restart();
+      context.run_one_for(absl::ToChronoMilliseconds(until - absl::Now()));
+    }
+    if (!joining.reply().has_value()) {
+      LOG(INFO) << "joining the group at " << address << ": " << state;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Membership> JoinGroup(const std::string& address,
+                                     const v1::Hello& own,
+                                     absl::Duration timeout,
+                                     absl::Duration report_every) {
+  Membership membership;
+  membership.io = std::make_unique<IoThread>();
+  boost::asio::io_context& context = membership.io->context();
+  LOCKSTEP_ASSIGN_OR_RETURN(const tcp::endpoint leader,
+                            Resolve(context, address, "leader_address"));
+  Joining joining(context, leader, own);
+  joining.Connect();
+  LOCKSTEP_RETURN_IF_ERROR(
+      RunUntilReply(context, joining, address, timeout, report_every));
+  const v1::HelloReply& reply = *joining.reply();
+  if (!reply.has_welcome()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the leader at ", address, " refused: ", reply.refusal().reason()));
+  }
+  membership.epoch = reply.welcome().epoch();
+  membership.num_pages = reply.welcome().num_pages();
+  membership.collective_name = reply.welcome().collective_name();
+  membership.links.push_back(std::move(joining.socket()));
+  membership.received = std::move(joining.received());
+  return membership;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,250 @@
+#include "worker/group/rendezvous_leader.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
+#include <glog/logging.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "common/status_macros.h"
+#include "worker/group/address.h"
+#include "worker/group/frame_codec.h"
+#include "worker/group/hello_check.h"
+#include "worker/group/link.h"
+
+namespace lockstep {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr size_t kMaxHelloBytes = 16 << 10;
+constexpr size_t kMaxCallers = 256;  // that have not said Hello yet
+constexpr std::chrono::milliseconds kCheckInterval(50);
+
+// The peer has closed the connection, or it broke.
+bool HasEnded(tcp::socket& socket) {
+  char byte;
+  const ssize_t size =
+      recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return size == 0 || (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+bool SendReply(tcp::socket& socket, const v1::HelloReply& reply) {
+  std::string bytes;
+  AppendSized(reply.SerializeAsString(), &bytes);
+  error_code error;
+  boost::asio::write(socket, boost::asio::buffer(bytes), error);
+  return !error;
+}
+
+}  // namespace
+
+// One wait for the followers. Connections are served side by side, so that one
+// that says nothing, or nonsense, holds up nobody.
+class RendezvousLeader::Gathering {
+ public:
+  Gathering(boost::asio::io_context& context, tcp::acceptor& acceptor,
+            const v1::Hello& own, const Options& options)
+      : context_(context), acceptor_(acceptor), own_(own), options_(options) {}
+
+  absl::Status WaitForAll();
+  absl::StatusOr<Membership> Welcome();
+
+ private:
+  struct Caller {
+    explicit Caller(tcp::socket socket) : socket(std::move(socket)) {}
+
+    tcp::socket socket;
+    std::array<char, 4096> buffer;
+    std::string received;
+  };
+  using CallerPtr = std::shared_ptr<Caller>;
+
+  void Accept();
+  void ReadHello(CallerPtr caller);
+  void OnHello(Caller& caller, const std::string& bytes);
+  void Refuse(Caller& caller, absl::string_view reason);
+  void CloseAll();
+  std::vector<int> MissingRanks() const;
+
+  boost::asio::io_context& context_;
+  tcp::acceptor& acceptor_;
+  const v1::Hello& own_;
+  const Options& options_;
+  std::set<CallerPtr> callers_;
+  std::map<int, tcp::socket> joined_;  // by rank
+  std::map<int, v1::Hello> hellos_;
+  std::string last_refusal_;
+};
+
+absl::Status RendezvousLeader::Gathering::WaitForAll() {
+  const absl::Time begin = absl::Now();
+  absl::Time next_report = begin + options_.report_every;
+  absl::Status status;
+  Accept();
+  while (status.ok() && !MissingRanks().empty()) {
+    context_.restart();
+    context_.run_for(kCheckInterval);
+    if (options_.check) status = options_.check();
+    const absl::Time now = absl::Now();
+    const std::string missing = absl::StrJoin(MissingRanks(), ", ");
+    if (missing.empty()) break;
+    if (now - begin >= options_.timeout) {
+      status = absl::DeadlineExceededError(absl::StrCat(
+          "rank ", missing, " did not join within --group_timeout of ",
+          absl::FormatDuration(options_.timeout), ".",
+          last_refusal_.empty() ? "" : " The last one refused: ",
+          last_refusal_));
+    } else if (now >= next_report) {
+      LOG(INFO) << "waiting for rank " << missing << " at port "
+                << acceptor_.local_endpoint().port() << " since "
+                << absl::FormatDuration(
+                       absl::Floor(now - begin, absl::Seconds(1)));
+      next_report = now + options_.report_every;
+    }
+  }
+  CloseAll();
+  return status;
+}
+
+absl::StatusOr<Membership> RendezvousLeader::Gathering::Welcome() {
+  Membership membership;
+  membership.epoch = options_.epoch;
+  membership.collective_name = options_.collective_name;
+  membership.num_pages = own_.num_pages();
+  for (const auto& [rank, hello] : hellos_) {
+    membership.num_pages =
+        std::min<int>(membership.num_pages, hello.num_pages());
+  }
+  v1::HelloReply reply;
+  reply.mutable_welcome()->set_epoch(membership.epoch);
+  reply.mutable_welcome()->set_num_pages(membership.num_pages);
+  reply.mutable_welcome()->set_collective_name(membership.collective_name);
+  for (auto& [rank, socket] : joined_) {
+    if (!SendReply(socket, reply)) {
+      return absl::UnavailableError(
+          absl::StrCat("rank ", rank, " left before the group had formed."));
+    }
+    membership.links.push_back(std::move(socket));
+  }
+  return membership;
+}
+
+void RendezvousLeader::Gathering::Accept() {
+  acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
+    if (!acceptor_.is_open()) return;
+    if (!error && callers_.size() < kMaxCallers) {
+      ReadHello(
+          *callers_.insert(std::make_shared<Caller>(std::move(socket))).first);
+    }
+    Accept();
+  });
+}
+
+void RendezvousLeader::Gathering::ReadHello(CallerPtr caller) {
+  Caller& reader = *caller;
+  reader.socket.async_read_some(
+      boost::asio::buffer(reader.buffer),
+      [this, caller](const error_code& error, size_t size) {
+        caller->received.append(caller->buffer.data(), size);
+        const auto hello = TakeSized(kMaxHelloBytes, &caller->received);
+        if (!error && hello.ok() && !hello->has_value()) {
+          return ReadHello(caller);
+        }
+        if (!error && hello.ok()) OnHello(*caller, **hello);
+        callers_.erase(caller);
+      });
+}
+
+void RendezvousLeader::Gathering::OnHello(Caller& caller,
+                                          const std::string& bytes) {
+  v1::Hello hello;
+  if (!hello.ParseFromString(bytes)) return;
+  const absl::Status fits = CheckHello(own_, hello);
+  if (!fits.ok()) return Refuse(caller, fits.message());
+  const int rank = hello.rank();
+  if (const auto other = joined_.find(rank); other != joined_.end()) {
+    if (!HasEnded(other->second)) {
+      return Refuse(caller, absl::StrCat("rank ", rank,
+                                         " has joined already, as process ",
+                                         hellos_[rank].process_id(), "."));
+    }
+    joined_.erase(other);
+  }
+  ConfigureSocket(caller.socket);
+  joined_.emplace(rank, std::move(caller.socket));
+  hellos_[rank] = std::move(hello);
+  VLOG(1) << "rank " << rank << " joined";
+}
+
+void RendezvousLeader::Gathering::Refuse(Caller& caller,
+                                         absl::string_view reason) {
+  LOG(WARNING) << "refused to join: " << reason;
+  last_refusal_ = std::string(reason);
+  v1::HelloReply reply;
+  reply.mutable_refusal()->set_reason(last_refusal_);
+  SendReply(caller.socket, reply);
+}
+
+// Runs every handler that refers to this to its end.
+void RendezvousLeader::Gathering::CloseAll() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  for (const CallerPtr& caller : callers_) caller->socket.close(ignored);
+  context_.restart();
+  context_.run();
+}
+
+std::vector<int> RendezvousLeader::Gathering::MissingRanks() const {
+  std::vector<int> missing;
+  for (int rank = 1; rank < own_.tensor_parallel_size(); ++rank) {
+    if (!joined_.contains(rank)) missing.push_back(rank);
+  }
+  return missing;
+}
+
+RendezvousLeader::RendezvousLeader()
+    : io_(std::make_unique<IoThread>()), acceptor_(io_->context()) {}
+
+absl::StatusOr<std::unique_ptr<RendezvousLeader>> RendezvousLeader::Listen(
+    const std::string& address) {
+  std::unique_ptr<RendezvousLeader> result(new RendezvousLeader);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const tcp::endpoint endpoint,
+      Resolve(result->io_->context(), address, "leader_address"));
+  tcp::acceptor& acceptor = result->acceptor_;
+  error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat(
+        "the leader cannot listen on ", address, " (", error.message(),
+        "); choose another with --leader_address."));
+  }
+  return result;
+}
+
+int RendezvousLeader::port() const { return acceptor_.local_endpoint().port(); }
+
+absl::StatusOr<Membership> RendezvousLeader::Gather(const v1::Hello& own,
+                                                    const Options& options) {
+  Gathering gathering(io_->context(), acceptor_, own, options);
+  LOCKSTEP_RETURN_IF_ERROR(gathering.WaitForAll());
+  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership, gathering.Welcome());
+  membership.io = std::move(io_);
+  return membership;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,183 @@
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/write.hpp>
+#include <thread>
+
+#include "worker/group/rendezvous_follower.h"
+#include "worker/group/rendezvous_leader.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kTimeout = absl::Seconds(60);
+
+v1::Hello HelloOf(int rank, int size, int num_pages = 100) {
+  v1::Hello hello;
+  hello.set_rank(rank);
+  hello.set_tensor_parallel_size(size);
+  hello.set_build_id("build");
+  hello.set_isa("avx2");
+  hello.set_num_pages(num_pages);
+  hello.set_process_id(1000 + rank);
+  return hello;
+}
+
+std::unique_ptr<RendezvousLeader> Listen() {
+  auto leader = RendezvousLeader::Listen("127.0.0.1:0");
+  EXPECT_TRUE(leader.ok()) << leader.status();
+  return *std::move(leader);
+}
+
+std::string AddressOf(const RendezvousLeader& leader) {
+  return absl::StrCat("127.0.0.1:", leader.port());
+}
+
+absl::StatusOr<Membership> Join(const std::string& address,
+                                const v1::Hello& hello) {
+  return JoinGroup(address, hello, kTimeout, kTimeout);
+}
+
+RendezvousLeader::Options Patient() {
+  RendezvousLeader::Options options;
+  options.timeout = kTimeout;
+  options.epoch = 42;
+  options.collective_name = "/segment";
+  return options;
+}
+
+TEST(Rendezvous, AllAgreeOnEpochPagesAndCollective) {
+  auto leader = Listen();
+  std::vector<std::thread> followers;
+  for (int rank = 1; rank < 4; ++rank) {
+    followers.emplace_back([&, address = AddressOf(*leader), rank] {
+      const auto joined = Join(address, HelloOf(rank, 4, 100 - rank));
+      ASSERT_TRUE(joined.ok()) << joined.status();
+      EXPECT_EQ(joined->epoch, 42);
+      EXPECT_EQ(joined->num_pages, 97);
+      EXPECT_EQ(joined->collective_name, "/segment");
+    });
+  }
+  const auto group = leader->Gather(HelloOf(0, 4), Patient());
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->num_pages, 97);
+  EXPECT_EQ(group->links.size(), 3);
+  for (std::thread& follower : followers) follower.join();
+}
+
+TEST(Rendezvous, AGroupOfOneIsThereAtOnce) {
+  const auto group = Listen()->Gather(HelloOf(0, 1, 55), Patient());
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ(group->num_pages, 55);
+  EXPECT_TRUE(group->links.empty());
+}
+
+TEST(Rendezvous, ARankThatDiffersIsRefusedAndTheRightOneStillJoins) {
+  auto leader = Listen();
+  std::thread followers([address = AddressOf(*leader)] {
+    v1::Hello other = HelloOf(1, 2);
+    other.set_build_id("other");
+    const auto refused = Join(address, other);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.status().message()),
+                HasSubstr("rank 1 has another build than the leader: its is "
+                          "other, the leader's is build."));
+    EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok());
+  });
+  EXPECT_TRUE(leader->Gather(HelloOf(0, 2), Patient()).ok());
+  followers.join();
+}
+
+TEST(Rendezvous, OneOfTwoClaimsToARankIsRefused) {
+  auto leader = Listen();
+  std::thread followers([address = AddressOf(*leader)] {
+    std::atomic<int> joined = 0, refused = 0;
+    absl::Notification one_is_refused;
+    const auto claim = [&] {
+      const auto result = Join(address, HelloOf(1, 3));
+      if (result.ok()) {
+        ++joined;
+        return;
+      }
+      EXPECT_THAT(std::string(result.status().message()),
+                  HasSubstr("rank 1 has joined already, as process 1001."));
+      ++refused;
+      one_is_refused.Notify();
+    };
+    std::thread first(claim), second(claim);
+    one_is_refused.WaitForNotification();
+    EXPECT_TRUE(Join(address, HelloOf(2, 3)).ok());
+    first.join();
+    second.join();
+    EXPECT_EQ(joined, 1);
+    EXPECT_EQ(refused, 1);
+  });
+  EXPECT_TRUE(leader->Gather(HelloOf(0, 3), Patient()).ok());
+  followers.join();
+}
+
+TEST(Rendezvous, ARankThatLeftWhileWaitingMayComeAgain) {
+  auto leader = Listen();
+  std::thread followers([address = AddressOf(*leader)] {
+    const auto gave_up =
+        JoinGroup(address, HelloOf(1, 3), absl::Milliseconds(300), kTimeout);
+    EXPECT_EQ(gave_up.status().code(), absl::StatusCode::kDeadlineExceeded);
+    EXPECT_THAT(std::string(gave_up.status().message()), HasSubstr(address));
+    std::thread again([&] { EXPECT_TRUE(Join(address, HelloOf(1, 3)).ok()); });
+    EXPECT_TRUE(Join(address, HelloOf(2, 3)).ok());
+    again.join();
+  });
+  const auto group = leader->Gather(HelloOf(0, 3), Patient());
+  EXPECT_TRUE(group.ok()) << group.status();
+  followers.join();
+}
+
+TEST(Rendezvous, ACallerThatTalksNonsenseHoldsUpNobody) {
+  auto leader = Listen();
+  boost::asio::io_context context;
+  boost::asio::ip::tcp::socket silent(context), loud(context);
+  const boost::asio::ip::tcp::endpoint endpoint(
+      boost::asio::ip::address_v4::loopback(), leader->port());
+  silent.connect(endpoint);
+  loud.connect(endpoint);
+  boost::asio::write(loud, boost::asio::buffer("GET / HTTP/1.1\r\n\r\n"));
+  std::thread follower([address = AddressOf(*leader)] {
+    EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok());
+  });
+  EXPECT_TRUE(leader->Gather(HelloOf(0, 2), Patient()).ok());
+  follower.join();
+}
+
+TEST(Rendezvous, NamesTheRanksThatDidNotCome) {
+  auto leader = Listen();
+  RendezvousLeader::Options options = Patient();
+  options.timeout = absl::Milliseconds(1);
+  const auto group = leader->Gather(HelloOf(0, 4), options);
+  EXPECT_EQ(group.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(group.status().message(),
+            "rank 1, 2, 3 did not join within --group_timeout of 1ms.");
+}
+
+TEST(Rendezvous, ALocalRankThatEndedEndsTheWait) {
+  RendezvousLeader::Options options = Patient();
+  options.check = [] { return absl::UnavailableError("rank 1 ended."); };
+  EXPECT_EQ(Listen()->Gather(HelloOf(0, 2), options).status(),
+            absl::UnavailableError("rank 1 ended."));
+}
+
+TEST(Rendezvous, AnAddressInUseNamesTheFlag) {
+  auto leader = Listen();
+  const auto second = RendezvousLeader::Listen(AddressOf(*leader));
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()),
+              HasSubstr("choose another with --leader_address"));
+}
+
+}  // namespace
+}  // namespace lockstep
