@@ -7,6 +7,9 @@
 
 #include "proto/sampling.pb.h"
 #include "worker/core/sequence.h"
+#include "worker/sampling/candidates.h"
+#include "worker/sampling/logit_adjustments.h"
+#include "worker/sampling/top_logprobs.h"
 
 namespace lockstep {
 
@@ -15,12 +18,16 @@ namespace lockstep {
 // generator keyed by (seed, choice, position in the output), so every rank
 // draws the same and a preempted or resumed sequence goes on as it would have.
 //
+//   Sampler sampler(vocab_size);
+//   const uint32_t token = sampler.Sample(logits, sequence);
+//   const v1::PositionLogprobs logprobs = sampler.Logprobs(logits, token, 5);
+//
 // Order: bias; repetition, presence and frequency penalties; min_tokens masks
 // the stop ids; greedy, or: temperature, top-k, top-p, min-p, then the draw.
-// NaN logits rank below all others.
+// NaN counts as minus infinity; ties go to the lower id. Where everything is
+// minus infinity all ids are equally good.
 //
-// Holds scratch for one thread; make one a thread. Allocates nothing after the
-// first call.
+// Holds scratch for one thread; make one a thread. Sample allocates nothing.
 class Sampler {
  public:
   explicit Sampler(int vocab_size);
@@ -28,16 +35,17 @@ class Sampler {
   // logits [vocab_size] fp32 of the sequence's last token.
   uint32_t Sample(absl::Span<const float> logits, const Sequence& sequence);
 
-  // Of `token` and the `k` most probable ids, from the logits as they are
-  // (log-softmax in double).
+  // Of `token` and the `k` most probable ids, from the logits as they are.
   v1::PositionLogprobs Logprobs(absl::Span<const float> logits, uint32_t token,
                                 int k);
 
  private:
-  std::vector<float> logits_;     // [vocab_size] adjusted
-  std::vector<uint32_t> order_;   // candidate ids
-  std::vector<double> weights_;   // of the candidates
-  std::vector<uint32_t> counts_;  // [vocab_size], zero between calls
+  void CopyLogits(absl::Span<const float> logits);
+
+  std::vector<float> logits_;  // [vocab_size] cleaned and adjusted
+  LogitAdjustments adjustments_;
+  Candidates candidates_;
+  TopLogprobs top_logprobs_;
 };
 
 }  // namespace lockstep
