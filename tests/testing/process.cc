@@ -3,11 +3,11 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
-#include <absl/time/clock.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +19,6 @@
 
 namespace lockstep::testing {
 namespace {
-
-constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 
 std::string InRunfiles(const std::string& binary) {
   const char* runfiles = std::getenv("TEST_SRCDIR");
@@ -172,19 +170,18 @@ void Process::Signal(int signal) {
 }
 
 absl::StatusOr<int> Process::WaitForExit(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  while (exit_code_ < 0) {
-    int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      exit_code_ =
-          WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    } else if (absl::Now() > deadline) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "process ", pid_, " still runs; its output:\n", output()));
-    } else {
-      absl::SleepFor(kPollInterval);
-    }
+  if (exit_code_ >= 0) return exit_code_;
+  const int fd = syscall(SYS_pidfd_open, pid_, 0);
+  pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
+  const bool in_time = poll(&ended, 1, absl::ToInt64Milliseconds(timeout)) > 0;
+  close(fd);
+  if (!in_time) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("process ", pid_, " still runs; its output:\n", output()));
   }
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return exit_code_;
 }
 

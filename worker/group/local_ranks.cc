@@ -5,11 +5,14 @@
 #include <absl/time/clock.h>
 #include <glog/logging.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -17,7 +20,6 @@
 namespace lockstep {
 namespace {
 
-constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 constexpr char kOwnBinary[] = "/proc/self/exe";
 
 std::string Ending(int status) {
@@ -92,13 +94,18 @@ absl::Status LocalRanks::Check() {
 
 bool LocalRanks::WaitForAll(absl::Duration timeout) {
   const absl::Time deadline = absl::Now() + timeout;
-  while (true) {
-    Reap();
-    bool all = true;
-    for (const Process& process : processes_) all = all && process.reaped;
-    if (all || absl::Now() > deadline) return all;
-    absl::SleepFor(kPollInterval);
+  for (const Process& process : processes_) {
+    if (process.reaped) continue;
+    const int fd = syscall(SYS_pidfd_open, process.pid, 0);
+    pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
+    const absl::Duration left =
+        std::max(absl::ZeroDuration(), deadline - absl::Now());
+    poll(&ended, 1, absl::ToInt64Milliseconds(left));
+    close(fd);
   }
+  Reap();
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const Process& process) { return process.reaped; });
 }
 
 void LocalRanks::Reap() {
