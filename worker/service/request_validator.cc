@@ -1,0 +1,138 @@
+#include "worker/service/request_validator.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "common/unknown_fields.h"
+#include "worker/service/resolve_sampling.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxRequestIdSize = 128;
+constexpr int kMaxPriority = 100;
+
+template <typename... Parts>
+absl::Status Refusal(const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+bool IsRequestIdCharacter(char c) {
+  return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
+}
+
+absl::Status CheckRequestId(const v1::WorkerGenerateRequest& request) {
+  if (!request.has_request_id()) return absl::OkStatus();
+  const absl::string_view id = request.request_id();
+  if (id.empty() || id.size() > kMaxRequestIdSize) {
+    return Refusal("request_id has ", id.size(),
+                   " characters, it must have 1 to ", kMaxRequestIdSize, ".");
+  }
+  const auto bad = std::find_if_not(id.begin(), id.end(), IsRequestIdCharacter);
+  if (bad == id.end()) return absl::OkStatus();
+  return Refusal("request_id has the byte 0x",
+                 absl::Hex(static_cast<uint8_t>(*bad), absl::kZeroPad2),
+                 " at offset ", bad - id.begin(),
+                 ", only [A-Za-z0-9._-] are allowed.");
+}
+
+absl::Status CheckIds(absl::string_view field,
+                      const google::protobuf::RepeatedField<uint32_t>& ids,
+                      int vocabulary_size) {
+  for (int i = 0; i < ids.size(); ++i) {
+    if (ids[i] < static_cast<uint32_t>(vocabulary_size)) continue;
+    return Refusal(field, "[", i, "] is ", ids[i],
+                   ", it must be below the vocabulary size ", vocabulary_size,
+                   ".");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrompt(const v1::WorkerGenerateRequest& request,
+                         const RequestLimits& limits) {
+  const int size = request.prompt_token_ids_size();
+  if (size == 0) {
+    return Refusal("prompt_token_ids is empty, it must have 1 to ",
+                   limits.max_context - 1, " ids.");
+  }
+  if (size >= limits.max_context) {
+    return Refusal("prompt_token_ids has ", size, " ids, it must have 1 to ",
+                   limits.max_context - 1, ": the context is ",
+                   limits.max_context, " tokens, prompt and output.");
+  }
+  return CheckIds("prompt_token_ids", request.prompt_token_ids(),
+                  limits.vocabulary_size);
+}
+
+absl::Status CheckLength(const v1::WorkerGenerateRequest& request,
+                         uint32_t max_tokens, const RequestLimits& limits) {
+  const uint32_t rest = limits.max_context - request.prompt_token_ids_size();
+  if (max_tokens <= rest) return absl::OkStatus();
+  return Refusal("sampling.max_tokens is ", max_tokens,
+                 " and prompt_token_ids has ", request.prompt_token_ids_size(),
+                 " ids, together they must not exceed the context of ",
+                 limits.max_context, " tokens.");
+}
+
+absl::Status CheckResume(const v1::WorkerGenerateRequest& request,
+                         const v1::ResolvedSampling& sampling,
+                         const RequestLimits& limits) {
+  const int size = request.resume_token_ids_size();
+  if (size == 0) return absl::OkStatus();
+  if (sampling.n() != 1) {
+    return Refusal("sampling.n is ", sampling.n(),
+                   ", with resume_token_ids it must be 1.");
+  }
+  if (static_cast<uint32_t>(size) > sampling.max_tokens()) {
+    return Refusal("resume_token_ids has ", size,
+                   " ids, it must have at most sampling.max_tokens, ",
+                   sampling.max_tokens(), ".");
+  }
+  return CheckIds("resume_token_ids", request.resume_token_ids(),
+                  limits.vocabulary_size);
+}
+
+absl::Status CheckPriority(int priority) {
+  if (priority >= -kMaxPriority && priority <= kMaxPriority) {
+    return absl::OkStatus();
+  }
+  return Refusal("priority is ", priority, ", it must be from ", -kMaxPriority,
+                 " to ", kMaxPriority, ".");
+}
+
+}  // namespace
+
+absl::StatusOr<v1::AddRequest> ValidateRequest(
+    const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
+    uint64_t drawn_seed) {
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request, limits));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPriority(request.priority()));
+
+  SamplingLimits sampling_limits;
+  sampling_limits.vocabulary_size = limits.vocabulary_size;
+  sampling_limits.max_output_tokens =
+      limits.max_context - request.prompt_token_ids_size();
+  sampling_limits.eos_token_ids = limits.eos_token_ids;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      v1::ResolvedSampling sampling,
+      ResolveSampling(request.sampling(), sampling_limits, drawn_seed));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLength(request, sampling.max_tokens(), limits));
+  LOCKSTEP_RETURN_IF_ERROR(CheckResume(request, sampling, limits));
+
+  v1::AddRequest add;
+  *add.mutable_prompt_token_ids() = request.prompt_token_ids();
+  *add.mutable_resume_token_ids() = request.resume_token_ids();
+  add.set_priority(request.priority());
+  add.set_bypass_prefix_cache(request.bypass_prefix_cache());
+  *add.mutable_sampling() = std::move(sampling);
+  return add;
+}
+
+}  // namespace lockstep
