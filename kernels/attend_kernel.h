@@ -15,10 +15,9 @@ namespace lockstep::kernels {
 
 template <class V>
 struct AttendBuffers {
-  // Keys of a block as four panels of 16 positions, [head_dim, 16] each.
+  // Where they can not be read in place: keys of a block as four panels of 16
+  // positions, [head_dim, 16] each, and values, [64, padded head_dim].
   alignas(64) float keys[kAttendBlock * kMaxHeadDim];
-  // Values of a block, [64, padded head_dim], where they can not be read in
-  // place.
   alignas(64) float values[kAttendBlock * kMaxHeadDim];
   alignas(64) float scores[kMaxAttendRows * kAttendBlock];
   alignas(64) float out[kMaxAttendRows * kMaxHeadDim];
@@ -47,8 +46,9 @@ class Attender {
     const int end = args_.first_position + tokens;
     for (int begin = 0; begin < end; begin += kAttendBlock) {
       const int count = end - begin < kAttendBlock ? end - begin : kAttendBlock;
-      PackKeys(begin, count);
-      ComputeScores(count);
+      PrefetchValues(begin, end);
+      ComputeScores(begin, count);
+      PrefetchKeys(begin + kAttendBlock, end);
       for (int row = 0; row < args_.rows; ++row) {
         Softmax(row, VisibleTo(row, begin));
       }
@@ -65,45 +65,70 @@ class Attender {
     return visible < kAttendBlock ? visible : kAttendBlock;
   }
 
-  size_t Slot(int position) const {
-    const int page_size = args_.kv->page_size;
-    return args_.kv->Offset(args_.pages[position / page_size], args_.kv_head,
-                            position % page_size);
+  const float* Key(int position) const {
+    const PagedKv& kv = *args_.kv;
+    return kv.keys + kv.KeyOffset(args_.pages[position / kv.page_size],
+                                  args_.kv_head, position % kv.page_size);
   }
 
-  void PackKeys(int begin, int count) {
-    for (int first = 0; first < count; first += V::kWidth) {
-      const float* rows[V::kWidth];
-      for (int i = 0; i < V::kWidth; ++i) {
-        // Lanes past the end repeat the last key; their scores are not used.
-        const int j = first + i < count ? first + i : count - 1;
-        rows[i] = args_.kv->keys + Slot(begin + j);
-      }
-      float* out =
-          buffers_.keys + first / kLanes * kLanes * head_dim_ + first % kLanes;
-      int d = 0;
-      for (; d + V::kWidth <= head_dim_; d += V::kWidth) {
-        V::Transpose(rows, out + d * kLanes);
-        for (const float*& row : rows) row += V::kWidth;
-      }
-      for (int tail = 0; d < head_dim_; ++d, ++tail) {
-        for (int i = 0; i < V::kWidth; ++i) out[d * kLanes + i] = rows[i][tail];
+  const float* Value(int position) const {
+    const PagedKv& kv = *args_.kv;
+    return kv.values + kv.Offset(args_.pages[position / kv.page_size],
+                                 args_.kv_head, position % kv.page_size);
+  }
+
+  // Pages lie anywhere, so the processor does not foresee what is read next:
+  // the keys, or values, of a block are fetched while the step before runs.
+  void PrefetchKeys(int begin, int end) const {
+    const int page_size = args_.kv->page_size;
+    for (int p = begin; p < end && p < begin + kAttendBlock; p += kLanes) {
+      const float* key = Key(p);
+      for (int d = 0; d < head_dim_; ++d) {
+        __builtin_prefetch(key + d * page_size, 0, 2);
       }
     }
   }
 
-  void ComputeScores(int count) {
+  void PrefetchValues(int begin, int end) const {
+    for (int p = begin; p < end && p < begin + kAttendBlock; p += kLanes) {
+      const float* value = Value(p);
+      for (int i = 0; i < kLanes * head_dim_; i += 16) {
+        __builtin_prefetch(value + i, 0, 2);
+      }
+    }
+  }
+
+  // Lanes past the block's end hold what lies there; their scores are not used.
+  void ComputeScores(int begin, int count) {
+    constexpr int kPanels = kAttendBlock / kLanes;
+    const int page_size = args_.kv->page_size;
+    const bool in_place = page_size >= kLanes;
+    if (!in_place) PackKeys(begin, count);
+    const int panels = (count + kLanes - 1) / kLanes;
+    const float* keys[kPanels];
+    for (int p = 0; p < panels; ++p) {
+      keys[p] = in_place ? Key(begin + p * kLanes)
+                         : buffers_.keys + p * kLanes * head_dim_;
+    }
     Multiply<V>({.x = args_.q,
                  .x_stride = head_dim_,
                  .rows = args_.rows,
-                 .w = buffers_.keys,
-                 .panel_stride = kLanes * head_dim_,
-                 .k_stride = kLanes,
-                 .panels = (count + kLanes - 1) / kLanes,
+                 .w = keys,
+                 .k_stride = in_place ? page_size : kLanes,
+                 .panels = panels,
                  .k = head_dim_,
                  .c = buffers_.scores,
                  .c_stride = kAttendBlock,
                  .accumulate = false});
+  }
+
+  void PackKeys(int begin, int count) {
+    const int page_size = args_.kv->page_size;
+    for (int j = 0; j < count; ++j) {
+      const float* key = Key(begin + j);
+      float* out = buffers_.keys + j / kLanes * kLanes * head_dim_ + j % kLanes;
+      for (int d = 0; d < head_dim_; ++d) out[d * kLanes] = key[d * page_size];
+    }
   }
 
   // Scores of a row become weights; what was summed so far is rescaled.
@@ -161,7 +186,7 @@ class Attender {
         for (int j = 0, run; j < visible; j += run) {
           const int in_page = page_size - (begin + j) % page_size;
           run = visible - j < in_page ? visible - j : in_page;
-          AddRun(row, step, j, run, args_.kv->values + Slot(begin + j));
+          AddRun(row, step, j, run, Value(begin + j));
         }
       } else {
         AddRun(row, step, 0, visible, buffers_.values);
@@ -171,7 +196,7 @@ class Attender {
 
   void PackValues(int begin, int count) {
     for (int j = 0; j < count; ++j) {
-      const float* value = args_.kv->values + Slot(begin + j);
+      const float* value = Value(begin + j);
       float* out = buffers_.values + j * padded_dim_;
       for (int d = 0; d < padded_dim_; d += V::kWidth) {
         V::Store(out + d, V::LoadFirst(value + d, head_dim_ - d));
@@ -181,11 +206,13 @@ class Attender {
 
   // out[row …] += weights of positions [j, j + run) times their values.
   void AddRun(int row, int rows, int j, int run, const float* values) {
+    const float* panels[kMaxHeadDim / kLanes];
+    for (int p = 0; p < padded_dim_ / kLanes; ++p)
+      panels[p] = values + p * kLanes;
     Multiply<V>({.x = buffers_.scores + row * kAttendBlock + j,
                  .x_stride = kAttendBlock,
                  .rows = rows,
-                 .w = values,
-                 .panel_stride = kLanes,
+                 .w = panels,
                  .k_stride = padded_dim_,
                  .panels = padded_dim_ / kLanes,
                  .k = run,

@@ -233,17 +233,18 @@ void MultiplySlice(const GemmArgs& args, int panel, int col_begin,
     const uint8_t* source = args.segment->data + panel * panel_bytes +
                             col / D::kFormat.group_cols *
                                 static_cast<size_t>(D::kFormat.group_bytes);
-    if constexpr (D::kFormat.group_bytes == sizeof(float) * kPanelRows) {
-      t.w = reinterpret_cast<const float*>(source);
-      t.panel_stride = panel_bytes / sizeof(float);
-    } else {
-      t.w = weights;
-      t.panel_stride = kBlockCols * kPanelRows;
-      for (int p = 0; p < t.panels; ++p) {
-        DecodeColumns<V, D>(source + p * panel_bytes, t.k,
-                            weights + p * t.panel_stride);
+    const float* w[BlockBuffers<V>::kPanels];
+    for (int p = 0; p < t.panels; ++p) {
+      const uint8_t* panel_source = source + p * panel_bytes;
+      if constexpr (D::kFormat.group_bytes == sizeof(float) * kPanelRows) {
+        w[p] = reinterpret_cast<const float*>(panel_source);
+      } else {
+        float* decoded = weights + p * kBlockCols * kPanelRows;
+        DecodeColumns<V, D>(panel_source, t.k, decoded);
+        w[p] = decoded;
       }
     }
+    t.w = w;
     Multiply<V>(t);
   }
 }
@@ -267,7 +268,6 @@ void GemmManyRows(const GemmArgs& args) {
                              .x_stride = args.x_stride,
                              .rows = rows,
                              .w = nullptr,
-                             .panel_stride = 0,
                              .k_stride = kPanelRows,
                              .panels = panels,
                              .k = 0,

@@ -6,13 +6,12 @@ namespace lockstep::kernels {
 
 // C[rows, 16·panels] = or += X[rows, k]·W in fp32, every element one chain of
 // fused multiply-adds over k in order. Panel p of W is 16 columns wide: its row
-// for k is w + p·panel_stride + k·k_stride.
+// for k is w[p] + k·k_stride.
 struct MatrixTile {
   const float* x;
   ptrdiff_t x_stride;
   int rows;
-  const float* w;
-  ptrdiff_t panel_stride;
+  const float* const* w;  // [panels]
   ptrdiff_t k_stride;
   int panels;
   int k;
@@ -38,18 +37,19 @@ template <class V, int kRows, int kPanels>
       }
     }
   }
-  const float* w = t.w;
+  const float* w[kPanels];
+  for (int p = 0; p < kPanels; ++p) w[p] = t.w[p];
   const float* x = t.x;
   const ptrdiff_t x_stride = t.x_stride;
-  const ptrdiff_t panel_stride = t.panel_stride;
   const ptrdiff_t k_stride = t.k_stride;
-  for (const float* end = x + t.k; x != end; ++x, w += k_stride) {
+  ptrdiff_t at = 0;
+  for (const float* end = x + t.k; x != end; ++x, at += k_stride) {
     typename V::Floats weight[kPanels][V::kVectors];
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 2
       for (int v = 0; v < V::kVectors; ++v) {
-        weight[p][v] = V::Load(w + p * panel_stride + V::kWidth * v);
+        weight[p][v] = V::Load(w[p] + at + V::kWidth * v);
       }
     }
 #pragma GCC unroll 12
@@ -106,7 +106,7 @@ void Multiply(const MatrixTile& all) {
     t.x = all.x + row * all.x_stride;
     for (int panel = 0; panel < all.panels;) {
       t.panels = all.panels - panel;
-      t.w = all.w + panel * all.panel_stride;
+      t.w = all.w + panel;
       t.c = all.c + row * all.c_stride + 16 * panel;
       panel += MultiplyRows<V>(t);
     }

@@ -120,17 +120,20 @@ void Ops::StoreKv(const float* k, ptrdiff_t k_stride, const float* v,
                   ptrdiff_t v_stride, const TokenBatch& batch,
                   const PagedKv& kv) {
   const int64_t grain = RowsPerRange(int64_t{kv.num_kv_heads} * kv.head_dim);
-  const size_t bytes = kv.head_dim * sizeof(float);
   pool_->For(batch.num_tokens, grain, [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
       const int position = batch.positions[token];
+      const int slot = position % kv.page_size;
       const int32_t page =
           batch.page_tables[batch.sequence_of[token]][position / kv.page_size];
       for (int head = 0; head < kv.num_kv_heads; ++head) {
-        const size_t slot = kv.Offset(page, head, position % kv.page_size);
         const ptrdiff_t offset = static_cast<ptrdiff_t>(head) * kv.head_dim;
-        std::memcpy(kv.keys + slot, k + token * k_stride + offset, bytes);
-        std::memcpy(kv.values + slot, v + token * v_stride + offset, bytes);
+        const float* key = k + token * k_stride + offset;
+        float* key_slot = kv.keys + kv.KeyOffset(page, head, slot);
+        for (int d = 0; d < kv.head_dim; ++d)
+          key_slot[d * kv.page_size] = key[d];
+        std::memcpy(kv.values + kv.Offset(page, head, slot),
+                    v + token * v_stride + offset, kv.head_dim * sizeof(float));
       }
     }
   });

@@ -33,26 +33,35 @@ void Gemm(const GemmArgs& args) {
   }
 }
 
-// Offsets of one sequence's keys and values of one head.
-struct Slots {
+// One sequence's keys and values of one head, by position.
+struct Cache {
   const AttendArgs& args;
 
-  size_t operator()(int position) const {
-    const int page_size = args.kv->page_size;
-    return args.kv->Offset(args.pages[position / page_size], args.kv_head,
-                           position % page_size);
+  float key(int position, int d) const {
+    const PagedKv& kv = *args.kv;
+    const size_t first = kv.KeyOffset(args.pages[position / kv.page_size],
+                                      args.kv_head, position % kv.page_size);
+    return kv.keys[first + static_cast<size_t>(d) * kv.page_size];
+  }
+  float value(int position, int d) const {
+    const PagedKv& kv = *args.kv;
+    return kv.values[kv.Offset(args.pages[position / kv.page_size],
+                               args.kv_head, position % kv.page_size) +
+                     d];
   }
 };
 
-float Score(const float* q, const float* key, int head_dim) {
+float Score(const float* q, const Cache& cache, int position, int head_dim) {
   float score = 0;
-  for (int d = 0; d < head_dim; ++d) score = std::fma(q[d], key[d], score);
+  for (int d = 0; d < head_dim; ++d) {
+    score = std::fma(q[d], cache.key(position, d), score);
+  }
   return score;
 }
 
 void AttendRow(const AttendArgs& args, int row) {
   const int head_dim = args.kv->head_dim;
-  const Slots slots = {args};
+  const Cache cache = {args};
   const float* q = args.q + row * head_dim;
   float* out = args.out + row * head_dim;
   std::fill_n(out, head_dim, 0.0f);
@@ -64,7 +73,7 @@ void AttendRow(const AttendArgs& args, int row) {
     float weight[kAttendBlock] = {};
     float new_max = max;
     for (int j = 0; j < count; ++j) {
-      weight[j] = Score(q, args.kv->keys + slots(begin + j), head_dim);
+      weight[j] = Score(q, cache, begin + j, head_dim);
       new_max = std::max(new_max, weight[j]);
     }
     for (int j = 0; j < count; ++j) weight[j] = Exp(weight[j] - new_max);
@@ -79,8 +88,7 @@ void AttendRow(const AttendArgs& args, int row) {
     for (int d = 0; d < head_dim; ++d) {
       float value = out[d] * rescale;
       for (int j = 0; j < count; ++j) {
-        value =
-            std::fma(weight[j], args.kv->values[slots(begin + j) + d], value);
+        value = std::fma(weight[j], cache.value(begin + j, d), value);
       }
       out[d] = value;
     }

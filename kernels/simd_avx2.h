@@ -18,8 +18,8 @@ struct Avx2 {
   // Tile shapes that fit 16 registers.
   static constexpr int kMaxTileRows = 6;
   static constexpr int TilePanels(int rows) { return rows <= 2 ? 2 : 1; }
-  static constexpr int kMaxDirectRows = 4;
-  static constexpr int DirectPanels(int rows) { return rows <= 2 ? 2 : 1; }
+  static constexpr int kMaxDirectRows = 2;
+  static constexpr int DirectPanels(int rows) { return rows == 1 ? 2 : 1; }
 
   static Floats Zero() { return _mm256_setzero_ps(); }
   static Floats Set(float value) { return _mm256_set1_ps(value); }
@@ -108,26 +108,6 @@ struct Avx2 {
         reinterpret_cast<Ints>(reinterpret_cast<__v8su>(words) >> (4 * index));
     const Ints nibble = _mm256_and_si256(shifted, _mm256_set1_epi32(15));
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(nibble, offset));
-  }
-
-  // out[16·i + lane] = rows[lane][i] for i < 8 and lane < 8.
-  static void Transpose(const float* const* rows, float* out) {
-    Floats r[8], t[8];
-    for (int i = 0; i < 8; ++i) r[i] = Load(rows[i]);
-    for (int i = 0; i < 8; i += 2) {
-      t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-      t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 8; i += 4) {
-      r[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-      r[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-      r[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-      r[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-    }
-    for (int c = 0; c < 4; ++c) {
-      Store(out + 16 * c, _mm256_permute2f128_ps(r[c], r[c + 4], 0x20));
-      Store(out + 16 * (c + 4), _mm256_permute2f128_ps(r[c], r[c + 4], 0x31));
-    }
   }
 };
 

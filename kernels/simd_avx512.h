@@ -107,42 +107,6 @@ struct Avx512 {
         reinterpret_cast<Ints>(reinterpret_cast<__v16su>(words) >> (4 * index));
     return _mm512_permutexvar_ps(shifted, table);
   }
-
-  // out[16·i + lane] = rows[lane][i] for i < 16.
-  static void Transpose(const float* const* rows, float* out) {
-    Floats r[16], t[16];
-    for (int i = 0; i < 16; ++i) r[i] = Load(rows[i]);
-    for (int i = 0; i < 16; i += 2) {
-      t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-      t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4) {
-      r[i] = UnpackPairs<0>(t[i], t[i + 2]);
-      r[i + 1] = UnpackPairs<1>(t[i], t[i + 2]);
-      r[i + 2] = UnpackPairs<0>(t[i + 1], t[i + 3]);
-      r[i + 3] = UnpackPairs<1>(t[i + 1], t[i + 3]);
-    }
-    // r[4·g + c] holds columns c, c + 4, c + 8, c + 12 of rows 4·g … 4·g + 3.
-    for (int c = 0; c < 4; ++c) {
-      const Floats a = _mm512_shuffle_f32x4(r[c], r[c + 4], 0x88);
-      const Floats b = _mm512_shuffle_f32x4(r[c], r[c + 4], 0xdd);
-      const Floats d = _mm512_shuffle_f32x4(r[c + 8], r[c + 12], 0x88);
-      const Floats e = _mm512_shuffle_f32x4(r[c + 8], r[c + 12], 0xdd);
-      Store(out + 16 * c, _mm512_shuffle_f32x4(a, d, 0x88));
-      Store(out + 16 * (c + 4), _mm512_shuffle_f32x4(b, e, 0x88));
-      Store(out + 16 * (c + 8), _mm512_shuffle_f32x4(a, d, 0xdd));
-      Store(out + 16 * (c + 12), _mm512_shuffle_f32x4(b, e, 0xdd));
-    }
-  }
-
- private:
-  template <int kHigh>
-  static Floats UnpackPairs(Floats a, Floats b) {
-    const __m512d x = _mm512_castps_pd(a);
-    const __m512d y = _mm512_castps_pd(b);
-    return _mm512_castpd_ps(kHigh ? _mm512_unpackhi_pd(x, y)
-                                  : _mm512_unpacklo_pd(x, y));
-  }
 };
 
 }  // namespace lockstep::kernels
