@@ -42,6 +42,19 @@ pub fn trim(text: Cow<'_, str>, chars: Option<Cow<'_, str>>) -> String {
     strip(&text, chars.as_deref(), Ends::Both).to_owned()
 }
 
+/// The test `sequence`: whatever has a length and items, so texts and maps too.
+pub fn is_sequence(value: &Value) -> bool {
+    matches!(
+        value.kind(),
+        ValueKind::String | ValueKind::Seq | ValueKind::Map
+    )
+}
+
+/// The test `iterable`: none is not.
+pub fn is_iterable(value: &Value) -> bool {
+    !value.is_none() && value.try_iter().is_ok()
+}
+
 /// Methods of Python's built-in types.
 pub fn method(
     state: &mut State,
@@ -213,8 +226,7 @@ impl Formatter for JsonStyle {
             return out.write_all(text.as_bytes());
         }
         for c in text.chars() {
-            // 0x7f is ASCII and yet json.dumps writes it as it is.
-            if c.is_ascii() {
+            if (' '..='~').contains(&c) {
                 out.write_all(&[c as u8])?;
                 continue;
             }

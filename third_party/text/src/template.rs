@@ -59,6 +59,8 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.set_unknown_method_callback(python::method);
     environment.add_filter("tojson", python::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_test("iterable", python::is_iterable);
+    environment.add_test("sequence", python::is_sequence);
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", python::strftime_now);
     // What transformers always passes.

@@ -1,0 +1,92 @@
+#include "tokenizer_service/chat_template.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/testing/test_data.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+absl::StatusOr<std::string> Render(absl::string_view source,
+                                   absl::string_view context_json) {
+  auto chat_template = ChatTemplate::Compile(source, {});
+  if (!chat_template.ok()) return chat_template.status();
+  return (*chat_template)->Render(context_json);
+}
+
+TEST(ChatTemplate, RendersEveryFeatureAsHuggingFaceDoes) {
+  const auto goldens =
+      testing::ReadJson("tests/goldens/tokenizers/chat_goldens.json");
+  const std::string values = goldens["values"].dump();
+  for (const auto& golden : goldens["features"]) {
+    const std::string source = golden["source"];
+    SCOPED_TRACE(source);
+    const auto text = Render(source, values);
+    if (golden.contains("text")) {
+      ASSERT_TRUE(text.ok()) << text.status();
+      EXPECT_EQ(*text, golden["text"].get<std::string>());
+    } else {
+      EXPECT_EQ(text.status().code(), absl::StatusCode::kInvalidArgument);
+    }
+    if (golden.contains("raises")) {
+      EXPECT_EQ(std::string(text.status().message()),
+                golden["raises"].get<std::string>());
+    }
+  }
+}
+
+TEST(ChatTemplate, TakesVariablesUnlessTheContextHasThem) {
+  const auto chat_template =
+      ChatTemplate::Compile("{{ bos_token }}|{{ eos_token }}",
+                            {{"bos_token", "<s>"}, {"eos_token", "\"</s>\""}});
+  ASSERT_TRUE(chat_template.ok());
+  EXPECT_EQ(*(*chat_template)->Render("{}"), "<s>|\"</s>\"");
+  EXPECT_EQ(*(*chat_template)->Render(R"({"bos_token": "x"})"), "x|\"</s>\"");
+}
+
+TEST(ChatTemplate, WritesTheTimeAsAsked) {
+  const auto text = Render("{{ strftime_now('%Y-%m-%d %H') }}", "{}");
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_THAT(*text,
+              ::testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}"));
+}
+
+TEST(ChatTemplate, SaysWhereItFails) {
+  EXPECT_THAT(ChatTemplate::Compile("one\n{% if %}", {}).status().message(),
+              HasSubstr("chat_template:2"));
+  EXPECT_THAT(Render("one\n\n{{ a.b.c }}", "{}").status().message(),
+              HasSubstr("chat_template:3"));
+}
+
+TEST(ChatTemplate, RefusesAContextThatIsNoObject) {
+  for (const char* context : {"", "{", "[]", "7", "\"x\"", "null", "{} {}"}) {
+    EXPECT_EQ(Render("x", context).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << context;
+  }
+}
+
+TEST(ChatTemplate, EndsWhatWouldNeverEnd) {
+  // A hundred thousand times a hundred thousand rounds.
+  const auto loops = Render(
+      "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}"
+      "{% endfor %}",
+      "{}");
+  EXPECT_EQ(loops.status().code(), absl::StatusCode::kInvalidArgument);
+  const auto doubling = Render(
+      "{% set ns = namespace(s='x') %}{% for i in range(99) %}"
+      "{% set ns.s = ns.s + ns.s %}{% endfor %}",
+      "{}");
+  EXPECT_EQ(doubling.status().code(), absl::StatusCode::kInvalidArgument);
+  const auto recursion =
+      Render("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}");
+  EXPECT_EQ(recursion.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace lockstep
