@@ -3,12 +3,13 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "kernels/dtype.h"
 #include "kernels/packed_matrix.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
+#include "worker/weights/model_files.h"
 #include "worker/weights/tensor_source.h"
 
 namespace lockstep {
@@ -41,25 +42,12 @@ struct ModelWeights {
   kernels::PackedMatrix head;
 };
 
-// Reads and packs what `shard` holds, one tensor at a time. A missing tensor or
-// a wrong shape is INVALID_ARGUMENT naming file, tensor, expected and found.
+// Reads and packs what `shard` holds, one tensor at a time; only the pages of
+// the file that hold it are touched. A missing tensor or a wrong shape is
+// INVALID_ARGUMENT naming file, tensor, expected and found. REQUIRES: `shard`
+// was made with the row_parallel_block of the same files.
 absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
                                          const ModelConfig& config,
                                          const Shard& shard);
-
-// A model on disk: what it is, and its tensors.
-struct ModelFiles {
-  ModelConfig config;
-  std::unique_ptr<TensorSource> tensors;
-  // The largest block of the o and down weights; see MakeShard.
-  int row_parallel_block = 1;
-  // Hash over names, shapes, types and sampled content of the tensors, and the
-  // config.
-  std::string fingerprint;
-  std::vector<std::string> weight_types;  // most elements first
-};
-
-// `path` is a Hugging Face folder or a .gguf file.
-absl::StatusOr<ModelFiles> OpenModel(const std::string& path);
 
 }  // namespace lockstep

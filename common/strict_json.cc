@@ -1,0 +1,77 @@
+#include "common/strict_json.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMaxDepth = 32;
+
+// Watches the parser; what is too deep is dropped as it comes.
+class Strictness {
+ public:
+  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+        if (depth >= kMaxDepth) return TooDeep();
+        keys_.resize(depth + 2);
+        keys_[depth + 1].clear();
+        return true;
+      case json::parse_event_t::array_start:
+        return depth < kMaxDepth || TooDeep();
+      case json::parse_event_t::key: {
+        const auto& key = parsed.get_ref<const std::string&>();
+        if (!keys_[depth].insert(key).second && error_.empty()) {
+          error_ = absl::StrCat("the key \"", key.substr(0, 100),
+                                "\" is there twice");
+        }
+        return true;
+      }
+      default:
+        return true;
+    }
+  }
+
+  // Empty where there was none.
+  const std::string& error() const { return error_; }
+
+ private:
+  bool TooDeep() {
+    if (error_.empty()) {
+      error_ = absl::StrCat("it is nested deeper than ", kMaxDepth, " levels");
+    }
+    return false;
+  }
+
+  std::vector<std::set<std::string>> keys_;  // of the open objects, by depth
+  std::string error_;
+};
+
+}  // namespace
+
+absl::StatusOr<json> ParseStrictJson(absl::string_view text,
+                                     const std::string& name) {
+  Strictness strictness;
+  const auto watch = [&strictness](int depth, json::parse_event_t event,
+                                   json& parsed) {
+    return strictness(depth, event, parsed);
+  };
+  json value;
+  try {
+    value = json::parse(text.begin(), text.end(), watch);
+  } catch (const json::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is not valid JSON: ", error.what(), "."));
+  }
+  if (strictness.error().empty()) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is refused: ", strictness.error(), "."));
+}
+
+}  // namespace lockstep

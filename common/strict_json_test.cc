@@ -1,0 +1,51 @@
+#include "common/strict_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(StrictJson, ParsesWhatIsWellFormed) {
+  const auto value =
+      ParseStrictJson(R"({"a": {"x": 1}, "b": [{"x": 2}, {"x": 3}]})", "f");
+  ASSERT_TRUE(value.ok()) << value.status();
+  EXPECT_EQ((*value)["b"][1]["x"], 3);
+}
+
+TEST(StrictJson, RefusesTheRestByNameAndPlace) {
+  struct Case {
+    std::string text;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"", "f.json is not valid JSON"},
+      {"{\"a\": 1", "line 1, column 8"},
+      {"{} {}", "f.json is not valid JSON"},
+      {"\"\xff\"", "ill-formed UTF-8"},
+      {"[1e999]", "number overflow"},
+      {R"({"a": 1, "b": {}, "a": 2})", "the key \"a\" is there twice"},
+      {R"([{"b": {"a": 1, "a": 2}}])", "the key \"a\" is there twice"},
+      {std::string(33, '[') + std::string(33, ']'),
+       "nested deeper than 32 levels"},
+      {std::string(1 << 20, '['), "f.json is not valid JSON"},
+      {std::string(1 << 18, '[') + std::string(1 << 18, ']'),
+       "nested deeper than 32 levels"},
+  };
+  for (const Case& c : cases) {
+    const auto value = ParseStrictJson(c.text, "f.json");
+    SCOPED_TRACE(c.text.substr(0, 40));
+    EXPECT_EQ(value.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(value.status().message()), HasSubstr(c.message));
+  }
+}
+
+TEST(StrictJson, TakesNestingUpToTheLimit) {
+  const std::string text = std::string(32, '[') + std::string(32, ']');
+  EXPECT_TRUE(ParseStrictJson(text, "f.json").ok());
+}
+
+}  // namespace
+}  // namespace lockstep

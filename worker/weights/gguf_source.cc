@@ -1,0 +1,154 @@
+#include "worker/weights/gguf_source.h"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/weights/gguf_names.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::DType;
+
+// ggml.h, enum ggml_type: those that are supported.
+struct GgmlType {
+  uint32_t number;
+  DType type;
+};
+constexpr GgmlType kTypes[] = {
+    {0, DType::kF32},   {1, DType::kF16},  {2, DType::kQ4_0},
+    {3, DType::kQ4_1},  {8, DType::kQ8_0}, {14, DType::kQ6_K},
+    {30, DType::kBF16},
+};
+
+// Names of others, for the message.
+struct OtherType {
+  uint32_t number;
+  const char* name;
+};
+constexpr OtherType kOtherTypes[] = {
+    {6, "Q5_0"},    {7, "Q5_1"},     {10, "Q2_K"},   {11, "Q3_K"},
+    {12, "Q4_K"},   {13, "Q5_K"},    {15, "Q8_K"},   {16, "IQ2_XXS"},
+    {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},  {20, "IQ4_NL"},
+    {21, "IQ3_S"},  {22, "IQ2_S"},   {23, "IQ4_XS"}, {24, "I8"},
+    {25, "I16"},    {26, "I32"},     {27, "I64"},    {28, "F64"},
+    {29, "IQ1_M"},  {34, "TQ1_0"},   {35, "TQ2_0"},  {39, "MXFP4"},
+};
+
+std::string Quoted(const std::string& name) {
+  return absl::StrCat("\"", absl::CHexEscape(name.substr(0, 200)), "\"");
+}
+
+absl::Status UnsupportedType(const std::string& where, uint32_t number) {
+  std::string name = "a type that is not known";
+  for (const OtherType& type : kOtherTypes) {
+    if (type.number == number) name = type.name;
+  }
+  std::string supported;
+  for (const GgmlType& type : kTypes) {
+    absl::StrAppend(&supported, supported.empty() ? "" : ", ",
+                    kernels::DTypeName(type.type));
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      where, " is of ggml's type ", number, " (", name,
+      "), which is not supported; supported are ", supported, "."));
+}
+
+absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
+                                  const std::string& gguf_name,
+                                  const GgufFile::TensorInfo& info) {
+  const std::string where =
+      absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name));
+  const auto* type = std::find_if(
+      std::begin(kTypes), std::end(kTypes),
+      [&info](const GgmlType& t) { return t.number == info.type; });
+  if (type == std::end(kTypes)) return UnsupportedType(where, info.type);
+
+  const int64_t cols = info.shape.back();
+  const int block = kernels::BlockValues(type->type);
+  if (cols % block != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, " has rows of ", cols, " values, expected a multiple of ", block,
+        " for ", kernels::DTypeName(type->type), "."));
+  }
+  int64_t elements = 1;  // in 63 bits: GgufFile has seen to that
+  for (const int64_t dimension : info.shape) elements *= dimension;
+  const uint64_t blocks = elements / block;
+  const uint64_t left = file.bytes().size() - info.offset;
+  if (blocks > left / kernels::BlockBytes(type->type)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, " takes ", blocks, " blocks of ",
+        kernels::BlockBytes(type->type), " bytes from byte ", info.offset,
+        ", expected at most ", left, " bytes, which are left in the file."));
+  }
+  return Tensor{HuggingFaceName(gguf_name), type->type, info.shape,
+                file.bytes().subspan(info.offset,
+                                     blocks * kernels::BlockBytes(type->type))};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GgufSource>> GgufSource::Create(
+    std::unique_ptr<GgufFile> file) {
+  std::unique_ptr<GgufSource> source(new GgufSource(std::move(file)));
+  LOCKSTEP_RETURN_IF_ERROR(source->AddTensors());
+  LOCKSTEP_RETURN_IF_ERROR(source->CheckOverlaps());
+  return source;
+}
+
+GgufSource::GgufSource(std::unique_ptr<GgufFile> file)
+    : file_(std::move(file)) {}
+
+absl::Status GgufSource::AddTensors() {
+  for (const auto& [gguf_name, info] : file_->tensors()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor,
+                              ReadTensor(*file_, gguf_name, info));
+    const std::string name = tensor.name;
+    if (!tensors_.try_emplace(name, std::move(tensor)).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path(), ": tensor ", Quoted(gguf_name),
+          " is there under another name, ", Quoted(name), ", as well."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GgufSource::CheckOverlaps() const {
+  std::vector<const Tensor*> by_place;
+  for (const auto& [name, tensor] : tensors_) by_place.push_back(&tensor);
+  std::sort(by_place.begin(), by_place.end(),
+            [](const Tensor* a, const Tensor* b) {
+              return a->bytes.data() < b->bytes.data();
+            });
+  for (size_t i = 1; i < by_place.size(); ++i) {
+    const Tensor& before = *by_place[i - 1];
+    const uint8_t* const end = before.bytes.data() + before.bytes.size();
+    if (by_place[i]->bytes.data() < end) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path(), ": tensor ", Quoted(by_place[i]->name), " begins at byte ",
+          by_place[i]->bytes.data() - file_->bytes().data(),
+          ", expected at least ", end - file_->bytes().data(), ", where ",
+          Quoted(before.name), " ends."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> GgufSource::Get(absl::string_view name) const {
+  const auto tensor = tensors_.find(name);
+  if (tensor != tensors_.end()) return tensor->second;
+  return absl::NotFoundError(
+      absl::StrCat(path(), " has no tensor ", name, "."));
+}
+
+std::vector<std::string> GgufSource::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  return names;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/model_spec/model_config.h"
+#include "worker/weights/tensor_source.h"
+
+namespace lockstep {
+
+// A model on disk: what it is, and its tensors.
+struct ModelFiles {
+  ModelConfig config;
+  std::unique_ptr<TensorSource> tensors;
+  // The largest block of the o and down weights; see MakeShard.
+  int row_parallel_block = 1;
+  // Hash over names, shapes, types and sampled content of the tensors, and the
+  // config; see Fingerprint.
+  std::string fingerprint;
+  std::vector<std::string> weight_types;  // most elements first
+};
+
+// `path` is a Hugging Face folder or a .gguf file. Every tensor that the model
+// needs is known to be there, in its shape, afterwards. An error is one
+// sentence that names the file and what in it is missing, wrong or not
+// supported.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model, OpenModel("model.gguf"));
+absl::StatusOr<ModelFiles> OpenModel(const std::string& path);
+
+}  // namespace lockstep

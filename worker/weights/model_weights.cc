@@ -1,0 +1,155 @@
+#include "worker/weights/model_weights.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/weights/tensor_table.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::PackedMatrix;
+
+// Rows or columns [begin, end) of a tensor.
+struct Range {
+  int64_t begin;
+  int64_t end;
+
+  int size() const { return static_cast<int>(end - begin); }
+};
+
+size_t RowBytesOf(const Tensor& tensor) {
+  return kernels::RowBytes(tensor.type, tensor.shape.back());
+}
+
+// What the shard holds of rows or columns that belong to heads.
+Range HeadRange(int begin, int end, const ModelConfig& config) {
+  return {int64_t{begin} * config.head_dim, int64_t{end} * config.head_dim};
+}
+
+// The rows of the vocabulary that are not padding.
+Range VocabRange(const Shard& shard, const ModelConfig& config) {
+  return {shard.vocab_begin,
+          std::min(shard.vocab_begin + shard.vocab_rows, config.vocab_size)};
+}
+
+// Reads the tensors of one rank; all are known to have the right shape.
+class Loader {
+ public:
+  Loader(const TensorSource& source, const ModelConfig& config,
+         const Shard& shard)
+      : source_(source), config_(config), shard_(shard) {}
+
+  absl::StatusOr<LayerWeights> Layer(int layer) const {
+    const auto name = [layer](const char* tensor) {
+      return LayerTensorName(layer, tensor);
+    };
+    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
+    const Range kv =
+        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
+    const Range mlp = {shard_.intermediate_begin, shard_.intermediate_end};
+    LayerWeights weights;
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.attention_norm,
+                              Vector(name("input_layernorm")));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv,
+                              Rows({{name("self_attn.q_proj"), q},
+                                    {name("self_attn.k_proj"), kv},
+                                    {name("self_attn.v_proj"), kv}}));
+    if (config_.qk_norm) {
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.q_norm,
+                                Vector(name("self_attn.q_norm")));
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.k_norm,
+                                Vector(name("self_attn.k_norm")));
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        weights.o, Columns(name("self_attn.o_proj"), q, shard_.o_slice_cols));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp_norm,
+                              Vector(name("post_attention_layernorm")));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        weights.gate_up,
+        Rows({{name("mlp.gate_proj"), mlp}, {name("mlp.up_proj"), mlp}}));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(name("mlp.down_proj"), mlp,
+                                                    shard_.down_slice_cols));
+    return weights;
+  }
+
+  absl::Status Embedding(ModelWeights* weights) const {
+    const Range rows = VocabRange(shard_, config_);
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(kEmbeddingName));
+    weights->embedding_type = tensor.type;
+    weights->embedding_row_bytes = RowBytesOf(tensor);
+    weights->embedding =
+        tensor.bytes.data() + rows.begin * weights->embedding_row_bytes;
+    weights->embedding_rows = rows.size();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<PackedMatrix> Head() const {
+    return Rows({{config_.tied_embeddings ? kEmbeddingName : kHeadName,
+                  VocabRange(shard_, config_)}});
+  }
+
+  // A vector, in fp32.
+  absl::StatusOr<std::vector<float>> Vector(const std::string& name) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+    std::vector<float> values(tensor.shape.back());
+    kernels::DecodeRow(tensor.type, tensor.bytes.data(), values.size(),
+                       values.data());
+    return values;
+  }
+
+ private:
+  struct RowsOf {
+    std::string name;
+    Range rows;
+  };
+
+  // Rows of one or more tensors, below each other.
+  absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts) const {
+    PackedMatrix matrix(config_.hidden_size, config_.hidden_size);
+    for (const auto& [name, rows] : parts) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+      const size_t row_bytes = RowBytesOf(tensor);
+      matrix.AddRows(tensor.type, rows.size(),
+                     tensor.bytes.data() + rows.begin * row_bytes, row_bytes,
+                     /*col_begin=*/0);
+    }
+    return matrix;
+  }
+
+  // All rows of a tensor, cut to some of its columns.
+  absl::StatusOr<PackedMatrix> Columns(const std::string& name, Range cols,
+                                       int slice_cols) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+    PackedMatrix matrix(cols.size(), slice_cols);
+    matrix.AddRows(tensor.type, config_.hidden_size, tensor.bytes.data(),
+                   RowBytesOf(tensor), cols.begin);
+    return matrix;
+  }
+
+  const TensorSource& source_;
+  const ModelConfig& config_;
+  const Shard& shard_;
+};
+
+}  // namespace
+
+absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
+                                         const ModelConfig& config,
+                                         const Shard& shard) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source, config));
+  const Loader loader(source, config, shard);
+  ModelWeights weights;
+  LOCKSTEP_RETURN_IF_ERROR(loader.Embedding(&weights));
+  for (int i = 0; i < config.num_layers; ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(LayerWeights layer, loader.Layer(i));
+    weights.layers.push_back(std::move(layer));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(weights.final_norm, loader.Vector(kFinalNormName));
+  LOCKSTEP_ASSIGN_OR_RETURN(weights.head, loader.Head());
+  return weights;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/model_spec/model_config.h"
+#include "worker/weights/tensor_source.h"
+
+namespace lockstep {
+
+// A tensor that a model must have, by Hugging Face's name.
+struct TensorSpec {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool row_parallel = false;  // cut along its columns
+};
+
+inline constexpr char kEmbeddingName[] = "model.embed_tokens.weight";
+inline constexpr char kFinalNormName[] = "model.norm.weight";
+inline constexpr char kHeadName[] = "lm_head.weight";
+
+// "model.layers.3.mlp.down_proj.weight" of 3 and "mlp.down_proj".
+std::string LayerTensorName(int layer, absl::string_view name);
+
+// Every tensor that `config` asks for.
+std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config);
+
+// Whether `source` has these in their shapes, and no others but a few that are
+// known to be of no use: INVALID_ARGUMENT names file, tensor, expected and
+// found.
+absl::Status CheckTensors(const TensorSource& source,
+                          const ModelConfig& config);
+
+}  // namespace lockstep
