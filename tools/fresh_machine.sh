@@ -19,7 +19,7 @@ COPIED=(
   /etc/ssl/certs/ca-certificates.crt /etc/resolv.conf /etc/hosts /etc/pip.conf /etc/npmrc
   "$HOME/.config/pip" "$HOME/.npmrc" "$HOME/.cargo/config.toml"
 )
-VARIABLES='^([a-z]+_proxy|[A-Z]+_PROXY|PIP_[A-Z_]+|npm_config_[a-z_]+|CARGO_(HTTP|REGISTRIES|NET)_[A-Z_]+|SSL_CERT_FILE)='
+VARIABLES='^([a-z]+_proxy|[A-Z]+_PROXY|PIP_[A-Z_]+|npm_config_[a-z_]+|CARGO_(HTTP|REGISTRIES|NET)_[A-Z_]+|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)='
 
 [ "$(id -u)" = 0 ] || { echo "Making a root takes root." >&2; exit 1; }
 root=${1:-$(mktemp -d /var/tmp/lockstep-fresh.XXXXXX)}

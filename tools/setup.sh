@@ -9,9 +9,9 @@
 #
 # Prints nothing, and asks no mirror, when everything is there.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
-# What llguidance asks for.
-LEAST_RUST=1.87
+LEAST_RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' third_party/text/Cargo.toml)
 
 BUILD_PACKAGES=(
   ca-certificates g++ python3 python3-pip
