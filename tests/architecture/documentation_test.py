@@ -16,6 +16,7 @@ import checkout
 
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+PATH = re.compile(r"`([a-z][a-z0-9_]*/[A-Za-z0-9_/.]*(?:\.(?:h|cc|py|sh|proto|bzl)|/))`")
 FLAG = re.compile(r"(?<![\w-])--(?:no)?([a-z][a-z0-9_]{2,})\b")
 DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
 OTHERS_FLAGS = {"config", "test_arg", "test_filter", "test_env", "test_output", "curses"}
@@ -106,6 +107,12 @@ class DocumentationTest(unittest.TestCase):
             for link in LINK.findall(checkout.text(document)):
                 target = checkout.ROOT / document.parent / link
                 self.assertTrue(target.exists(), f"{document}: {link} is not there")
+
+    def test_paths_named_exist(self):
+        for document in documents():
+            for path in PATH.findall(checkout.text(document)):
+                places = (checkout.ROOT / path, checkout.ROOT / document.parent / path)
+                self.assertTrue(any(p.exists() for p in places), f"{document}: {path} is not there")
 
     def test_readme_is_short(self):
         self.assertLessEqual(checkout.text("README.md").count("\n"), 150)
