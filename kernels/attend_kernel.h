@@ -46,9 +46,9 @@ class Attender {
     const int end = args_.first_position + tokens;
     for (int begin = 0; begin < end; begin += kAttendBlock) {
       const int count = end - begin < kAttendBlock ? end - begin : kAttendBlock;
-      PrefetchValues(begin, end);
-      ComputeScores(begin, count);
       PrefetchKeys(begin + kAttendBlock, end);
+      ComputeScores(begin, count);
+      PrefetchValues(begin + kAttendBlock, end);
       for (int row = 0; row < args_.rows; ++row) {
         Softmax(row, VisibleTo(row, begin));
       }

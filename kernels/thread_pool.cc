@@ -19,7 +19,7 @@ namespace {
 // A wake-up from the kernel costs tens of microseconds, a step's gaps are
 // shorter than this.
 constexpr std::chrono::microseconds kSpin{1000};
-constexpr int kPausesBetweenClockReads = 256;
+constexpr int kPausesBetweenYields = 256;
 
 // How many ranges a worker gets to take, so that a slow core delays the others
 // by a fraction of its share.
@@ -42,6 +42,10 @@ void NameAndPin(std::thread& thread, int worker, int first_core) {
 
 }  // namespace
 
+// A round of work is a gate. The caller opens it, workers enter, run the job
+// and leave; the caller closes it when it has nothing left to do itself, and
+// waits for those inside only. A worker that the system keeps off its core thus
+// delays no one.
 class ThreadPool::Impl {
  public:
   explicit Impl(const Options& options)
@@ -55,82 +59,116 @@ class ThreadPool::Impl {
   }
 
   ~Impl() {
-    job_ = nullptr;
-    Start();
+    Open(nullptr);
     for (std::thread& thread : threads_) thread.join();
   }
 
   int size() const { return size_; }
 
-  void Run(absl::FunctionRef<void(int)> fn) {
+  // fn(worker) on the caller and on those workers that come in time, or on all.
+  void Run(bool all, absl::FunctionRef<void(int)> fn) {
     if (size_ == 1) return fn(0);
-    job_ = &fn;
-    running_.store(size_ - 1, std::memory_order_relaxed);
-    Start();
+    Open(&fn);
     fn(0);
-    AwaitDone();
+    if (all) {
+      Await(left_, [this](uint32_t left) { return left == size_ - 1; });
+      Close();
+    } else {
+      const uint32_t entered = Close();
+      Await(left_, [entered](uint32_t left) { return left == entered; });
+    }
   }
 
  private:
-  // Both sides of a sleep are sequentially consistent: either the sleeper sees
-  // the new round, or the caller sees the sleeper.
-  void Start() {
-    round_.fetch_add(1, std::memory_order_seq_cst);
-    if (sleepers_.load(std::memory_order_seq_cst) > 0) round_.notify_all();
+  // The gate's word: round in the high half, then whether it is open, and how
+  // many workers have entered.
+  static constexpr uint64_t kRound = uint64_t{1} << 32;
+  static constexpr uint64_t kOpen = uint64_t{1} << 31;
+  static uint32_t RoundOf(uint64_t gate) { return gate >> 32; }
+  static uint32_t EnteredOf(uint64_t gate) { return gate & (kOpen - 1); }
+
+  // Words and sleepers are sequentially consistent: either who goes to sleep
+  // sees the new value, or who changed it sees the sleeper.
+  void Open(const absl::FunctionRef<void(int)>* job) {
+    job_ = job;
+    left_.store(0, std::memory_order_relaxed);
+    const uint64_t round = gate_.load(std::memory_order_relaxed) / kRound + 1;
+    gate_.store(round * kRound | kOpen, std::memory_order_seq_cst);
+    bell_.store(static_cast<uint32_t>(round), std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) bell_.notify_all();
   }
 
-  void AwaitRound(uint32_t seen) {
-    if (Spin([&] { return round_.load(std::memory_order_acquire) != seen; })) {
-      return;
-    }
-    sleepers_.fetch_add(1, std::memory_order_seq_cst);
-    round_.wait(seen, std::memory_order_seq_cst);
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  // Returns how many workers entered before.
+  uint32_t Close() {
+    return EnteredOf(gate_.fetch_and(~kOpen, std::memory_order_acq_rel));
   }
 
-  void AwaitDone() {
-    if (Spin([&] { return running_.load(std::memory_order_acquire) == 0; })) {
-      return;
-    }
-    int running;
-    while ((running = running_.load(std::memory_order_acquire)) != 0) {
-      running_.wait(running, std::memory_order_acquire);
-    }
-  }
-
-  // Whether `done` came true while spinning was worth it.
-  template <typename Done>
-  bool Spin(const Done& done) const {
-    if (done()) return true;
-    if (spin_ == spin_.zero()) return false;
-    const auto end = std::chrono::steady_clock::now() + spin_;
-    do {
-      for (int i = 0; i < kPausesBetweenClockReads; ++i) {
-        if (done()) return true;
-        _mm_pause();
+  // Whether the worker is in; false if the round is over.
+  bool Enter(uint32_t* round) {
+    uint64_t gate = gate_.load(std::memory_order_acquire);
+    while (gate & kOpen && RoundOf(gate) != *round) {
+      if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel,
+                                      std::memory_order_acquire)) {
+        *round = RoundOf(gate);
+        return true;
       }
-    } while (std::chrono::steady_clock::now() < end);
+    }
+    *round = RoundOf(gate);
     return false;
   }
 
   void Work(int worker) {
-    for (uint32_t seen = 0;; ++seen) {
-      AwaitRound(seen);
+    uint32_t round = 0;
+    for (;;) {
+      Await(bell_, [round](uint32_t bell) { return bell != round; });
+      if (!Enter(&round)) continue;
       if (job_ == nullptr) return;
       (*job_)(worker);
-      if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        running_.notify_one();
-      }
+      left_.fetch_add(1, std::memory_order_seq_cst);
+      if (sleepers_.load(std::memory_order_seq_cst) > 0) left_.notify_all();
     }
+  }
+
+  // Spins while that is worth it, then sleeps, until done(word).
+  template <typename Done>
+  void Await(std::atomic<uint32_t>& word, const Done& done) {
+    if (Spin(word, done)) return;
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    for (;;) {
+      const uint32_t value = word.load(std::memory_order_seq_cst);
+      if (done(value)) break;
+      word.wait(value, std::memory_order_seq_cst);
+    }
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  template <typename Done>
+  bool Spin(const std::atomic<uint32_t>& word, const Done& done) const {
+    const auto is_done = [&] {
+      return done(word.load(std::memory_order_acquire));
+    };
+    if (is_done()) return true;
+    if (spin_ == spin_.zero()) return false;
+    const auto end = std::chrono::steady_clock::now() + spin_;
+    do {
+      for (int i = 0; i < kPausesBetweenYields; ++i) {
+        if (is_done()) return true;
+        _mm_pause();
+      }
+      // Whom we wait for may want this very core.
+      sched_yield();
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
   }
 
   const int size_;
   const std::chrono::microseconds spin_;
-  // Written between rounds by the caller, read in a round by the workers.
+  // Written while no worker is inside; null ends the workers.
   const absl::FunctionRef<void(int)>* job_ = nullptr;
-  alignas(64) std::atomic<uint32_t> round_ = 0;
-  std::atomic<int> sleepers_ = 0;
-  alignas(64) std::atomic<int> running_ = 0;
+  alignas(64) std::atomic<uint64_t> gate_ = 0;
+  std::atomic<uint32_t> bell_ = 0;  // the round, in a word one can sleep on
+  std::atomic<int> sleepers_ = 0;   // on either word
+  alignas(64) std::atomic<uint32_t> left_ = 0;  // workers done with the round
   std::vector<std::thread> threads_;
 };
 
@@ -141,7 +179,9 @@ ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::size() const { return impl_->size(); }
 
-void ThreadPool::Run(absl::FunctionRef<void(int worker)> fn) { impl_->Run(fn); }
+void ThreadPool::Run(absl::FunctionRef<void(int worker)> fn) {
+  impl_->Run(/*all=*/true, fn);
+}
 
 void ThreadPool::For(int64_t items, int64_t grain,
                      absl::FunctionRef<void(int64_t begin, int64_t end)> fn) {
@@ -152,7 +192,7 @@ void ThreadPool::For(int64_t items, int64_t grain,
   const int64_t ranges = kRangesPerWorker * size();
   const int64_t length = (grains + ranges - 1) / ranges * grain;
   std::atomic<int64_t> next = 0;
-  Run([&](int) {
+  impl_->Run(/*all=*/false, [&](int) {
     for (;;) {
       const int64_t begin = next.fetch_add(length, std::memory_order_relaxed);
       if (begin >= items) return;

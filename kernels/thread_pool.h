@@ -15,9 +15,9 @@ namespace lockstep::kernels {
 //   pool.Run([&](int worker) { … });            // once on every worker
 //   pool.For(rows, 1, [&](int64_t begin, int64_t end) { … });
 //
-// Run and For return when all workers are done; they are called by one thread
-// at a time and do not nest. Nothing is allocated. Between two calls that come
-// close together the workers spin, after about a millisecond they sleep. Where
+// Run and For return when the work is done; they are called by one thread at a
+// time and do not nest. Nothing is allocated. Between two calls that come close
+// together the workers spin, after about a millisecond they sleep. Where
 // threads outnumber cores (`oversubscribed`) they sleep at once.
 class ThreadPool {
  public:
@@ -40,7 +40,7 @@ class ThreadPool {
   // fn(begin, end) over disjoint ranges that cover [0, items), each beginning
   // at a multiple of `grain` and, but for the last, a multiple of it long.
   // Which worker takes which range is not fixed, so a result must not depend on
-  // it.
+  // it; a worker that gets no core takes none.
   void For(int64_t items, int64_t grain,
            absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 

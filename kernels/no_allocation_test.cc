@@ -1,0 +1,79 @@
+// Counts allocations of a step's operations: there are none. The whole
+// program's operator new is replaced, so this is a binary of its own.
+#include <absl/status/statusor.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "kernels/dtype.h"
+#include "kernels/ops.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/paged_kv.h"
+#include "kernels/rotary.h"
+#include "kernels/thread_pool.h"
+#include "kernels/token_batch.h"
+
+namespace {
+
+std::atomic<int> allocations = 0;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  ++allocations;
+  return std::malloc(bytes);
+}
+void operator delete(void* pointer) noexcept { std::free(pointer); }
+void operator delete(void* pointer, size_t) noexcept { std::free(pointer); }
+
+namespace lockstep::kernels {
+namespace {
+
+class NoAllocationTest : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Isas, NoAllocationTest,
+                         testing::Values("reference", "avx2", "avx512"));
+
+TEST_P(NoAllocationTest, OperationsAllocateNothing) {
+  ThreadPool pool({.num_threads = 2, .oversubscribed = true});
+  absl::StatusOr<Ops> ops = Ops::Create(GetParam(), &pool);
+  if (!ops.ok()) GTEST_SKIP() << ops.status();
+
+  constexpr int kTokens = 40, kHeadDim = 16, kHeads = 4, kRow = 64;
+  constexpr int kKvRow = 2 * kHeadDim, kPageSize = 16;
+  std::vector<int32_t> positions(kTokens), sequence_of(kTokens);
+  for (int i = 0; i < kTokens; ++i) positions[i] = i;
+  const std::vector<int32_t> pages = {2, 0, 1}, kv_head_of = {0, 0, 1, 1};
+  const int32_t* table = pages.data();
+  std::vector<float> x(kTokens * kRow, 0.5f), y(x), weight(kRow, 1.0f);
+  std::vector<float> angles(kTokens * kHeadDim / 2, 0.7f);
+  std::vector<float> keys(pages.size() * kPageSize * kKvRow), values(keys);
+  const PagedKv kv = {keys.data(), values.data(), 2, kPageSize, kHeadDim};
+  PackedMatrix w(kRow, kRow / 2);
+  w.AddRows(DType::kF32, kRow, x.data(), kRow * sizeof(float), 0);
+
+  for (int tokens : {kTokens, 1}) {
+    const TokenBatch batch = {tokens, positions.data(), sequence_of.data(),
+                              &table};
+    const int before = allocations;
+    ops->RmsNorm(x.data(), kRow, tokens, kRow, weight.data(), 1e-5f, y.data(),
+                 kRow);
+    ops->Gemm(w, x.data(), kRow, tokens, y.data(), kRow);
+    ops->NormRope(y.data(), kRow, kHeads, kHeadDim, weight.data(), 1e-5f,
+                  RopeStyle::kHalves, kHeadDim, angles.data(), angles.data(),
+                  batch);
+    ops->StoreKv(x.data(), kRow, x.data(), kRow, batch, kv);
+    ops->Attention(y.data(), kRow, kHeads, kv_head_of.data(), 0.25f, batch, kv,
+                   x.data(), kRow);
+    ops->SiluMul(x.data(), kRow, tokens, kRow / 2, y.data(), kRow / 2);
+    ops->Add(x.data(), kRow, y.data(), kRow, tokens, kRow);
+    EXPECT_EQ(allocations, before) << tokens << " tokens";
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
