@@ -1,0 +1,155 @@
+#include "worker/sampling/sampler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::shared_ptr<v1::AddRequest> NeutralRequest(float temperature) {
+  auto request = std::make_shared<v1::AddRequest>();
+  request->add_prompt_token_ids(0);
+  v1::ResolvedSampling* sampling = request->mutable_sampling();
+  sampling->set_temperature(temperature);
+  sampling->set_top_p(1);
+  sampling->set_repetition_penalty(1);
+  sampling->set_seed(42);
+  return request;
+}
+
+uint32_t SampleOnce(const std::vector<float>& logits,
+                    std::shared_ptr<const v1::AddRequest> request) {
+  Sampler sampler(static_cast<int>(logits.size()));
+  return sampler.Sample(logits, Sequence({1, 0}, std::move(request)));
+}
+
+TEST(SamplerTest, GreedyTakesTheLargestAndTheLowestIdOfTies) {
+  struct {
+    std::vector<float> logits;
+    uint32_t token;
+  } rows[] = {
+      {{1, 3, 2, 3}, 1},
+      {{kNan, -5, kNan, -4}, 3},
+      {{kNan, kNan, -kInfinity}, 0},
+      {{1, kInfinity, kInfinity}, 1},
+      {{-kInfinity, -1e38f}, 1},
+      {{-0.0f, 0.0f}, 0},
+  };
+  for (const auto& row : rows) {
+    EXPECT_EQ(SampleOnce(row.logits, NeutralRequest(0)), row.token);
+  }
+}
+
+TEST(SamplerTest, NeverDrawsWhatHasNoProbability) {
+  const std::vector<float> logits = {kNan, 1, -kInfinity, 1, kNan};
+  Sampler sampler(5);
+  Sequence sequence({1, 0}, NeutralRequest(2));
+  for (int i = 0; i < 200; ++i) {
+    const uint32_t token = sampler.Sample(logits, sequence);
+    EXPECT_TRUE(token == 1 || token == 3) << token;
+    sequence.AppendToken(token);
+  }
+}
+
+TEST(SamplerTest, TopKOfOneAndTinyTopPAreGreedy) {
+  const std::vector<float> logits = {1, 1.001f, 1.001f, 0};
+  auto top_k = NeutralRequest(5);
+  top_k->mutable_sampling()->set_top_k(1);
+  EXPECT_EQ(SampleOnce(logits, top_k), 1);
+  auto top_p = NeutralRequest(5);
+  top_p->mutable_sampling()->set_top_p(1e-6f);
+  EXPECT_EQ(SampleOnce(logits, top_p), 1);
+  auto min_p = NeutralRequest(0.0001f);
+  min_p->mutable_sampling()->set_min_p(1);
+  EXPECT_LT(SampleOnce(logits, min_p), 3);
+}
+
+// The tokens of a sequence that starts with `resumed` as output.
+std::vector<uint32_t> Continue(std::vector<uint32_t> resumed, int size,
+                               uint32_t choice, Sampler* sampler) {
+  auto request = NeutralRequest(1);
+  request->mutable_resume_token_ids()->Assign(resumed.begin(), resumed.end());
+  Sequence sequence({7, choice}, request);
+  const std::vector<float> logits = {0.5f, 1, 0, 0.2f, 0.7f, 0.1f, 0.9f, 1};
+  while (sequence.num_output_tokens() < size) {
+    sequence.AppendToken(sampler->Sample(logits, sequence));
+  }
+  return {sequence.output().begin(), sequence.output().end()};
+}
+
+TEST(SamplerTest, ResumesWhereItWouldHaveBeen) {
+  Sampler sampler(8);
+  const std::vector<uint32_t> whole = Continue({}, 40, 0, &sampler);
+  for (int done : {1, 7, 39}) {
+    EXPECT_EQ(Continue({whole.begin(), whole.begin() + done}, 40, 0, &sampler),
+              whole);
+  }
+}
+
+TEST(SamplerTest, ChoicesDiffer) {
+  Sampler sampler(8);
+  EXPECT_NE(Continue({}, 40, 0, &sampler), Continue({}, 40, 1, &sampler));
+}
+
+TEST(SamplerTest, DependsOnNothingItSampledBefore) {
+  Sampler used(8);
+  Continue({}, 10, 3, &used);
+  Sampler fresh(8);
+  EXPECT_EQ(Continue({}, 40, 0, &used), Continue({}, 40, 0, &fresh));
+}
+
+TEST(SamplerTest, DrawsInProportion) {
+  // Softmax at temperature 2 of twice the logarithms of 1, 2, 3, 4 is a tenth
+  // of each.
+  std::vector<float> logits;
+  for (int i = 1; i <= 4; ++i) logits.push_back(2 * std::log(i));
+  Sampler sampler(4);
+  Sequence sequence({1, 0}, NeutralRequest(2));
+  constexpr int kDraws = 20000;
+  std::vector<int> counts(4);
+  for (int i = 0; i < kDraws; ++i) {
+    const uint32_t token = sampler.Sample(logits, sequence);
+    ++counts[token];
+    sequence.AppendToken(token);
+  }
+  double chi_square = 0;
+  for (int i = 0; i < 4; ++i) {
+    const double expected = kDraws * (i + 1) / 10.0;
+    chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  // Above it lies one in a million with 3 degrees of freedom.
+  EXPECT_LT(chi_square, 30.7);
+}
+
+TEST(SamplerTest, AppliesWhatTheRequestAdjusts) {
+  const std::vector<float> logits = {3, 2, 1};
+  auto request = NeutralRequest(0);
+  request->mutable_sampling()->add_bias_token_ids(2);
+  request->mutable_sampling()->add_bias_values(5);
+  EXPECT_EQ(SampleOnce(logits, request), 2);
+  request->mutable_sampling()->add_stop_token_ids(2);
+  request->mutable_sampling()->set_min_tokens(1);
+  EXPECT_EQ(SampleOnce(logits, request), 0);
+}
+
+TEST(SamplerTest, LogprobsAreOfTheLogitsAsTheyAre) {
+  const std::vector<float> logits = {0, kNan, std::log(3.0f)};
+  Sampler sampler(3);
+  const v1::PositionLogprobs logprobs = sampler.Logprobs(logits, 0, 1);
+  EXPECT_NEAR(logprobs.token().logprob(), std::log(0.25), 1e-6);
+  EXPECT_EQ(logprobs.token().rank(), 2);
+  ASSERT_EQ(logprobs.top_size(), 1);
+  EXPECT_EQ(logprobs.top(0).token_id(), 2);
+  EXPECT_EQ(sampler.Logprobs(logits, 1, 0).token().logprob(), -kInfinity);
+}
+
+}  // namespace
+}  // namespace lockstep
