@@ -1,10 +1,13 @@
 #include "common/grpc_server.h"
 
 #include <absl/strings/str_cat.h>
+#include <google/protobuf/message.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <chrono>
+
+#include "common/health.pb.h"
 
 namespace lockstep {
 namespace {
@@ -21,6 +24,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::vector<std::string>& service_names) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  // gRPC's health service brings no descriptor; with this one reflection can
+  // describe it.
+  google::protobuf::LinkMessageReflection<
+      grpc::health::v1::HealthCheckRequest>();
 
   std::unique_ptr<GrpcServer> result(new GrpcServer);
   result->service_names_ = service_names;

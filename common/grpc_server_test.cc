@@ -1,0 +1,82 @@
+#include "common/grpc_server.h"
+
+#include <absl/strings/str_cat.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "common/health.grpc.pb.h"
+#include "tests/testing/reflection_client.h"
+
+namespace lockstep {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr char kAnyPort[] = "127.0.0.1:0";
+
+std::shared_ptr<grpc::Channel> Connect(const GrpcServer& server) {
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server.port()),
+                                   grpc::InsecureChannelCredentials(),
+                                   ChannelArguments());
+}
+
+HealthCheckResponse::ServingStatus Check(
+    const std::shared_ptr<grpc::Channel>& channel, const std::string& service) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::seconds(10));
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(service);
+  HealthCheckResponse response;
+  const grpc::Status status = grpc::health::v1::Health::NewStub(channel)->Check(
+      &context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.status();
+}
+
+TEST(GrpcServer, IsNotServingUntilToldSo) {
+  auto server = GrpcServer::Start(kAnyPort, "listen", {}, {"some.Service"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto channel = Connect(**server);
+  for (const bool serving : {false, true, false}) {
+    if (serving) (*server)->SetServing(true);
+    const auto expected = serving ? HealthCheckResponse::SERVING
+                                  : HealthCheckResponse::NOT_SERVING;
+    EXPECT_EQ(Check(channel, ""), expected);
+    EXPECT_EQ(Check(channel, "some.Service"), expected);
+    (*server)->SetServing(false);
+  }
+}
+
+TEST(GrpcServer, ReflectionListsAndDescribesHealth) {
+  auto server = GrpcServer::Start(kAnyPort, "listen", {}, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  testing::ReflectionClient reflection(Connect(**server));
+  const auto services = reflection.ListServices();
+  ASSERT_TRUE(services.ok()) << services.status();
+  EXPECT_EQ(*services, (std::vector<std::string>{
+                           "grpc.health.v1.Health",
+                           "grpc.reflection.v1alpha.ServerReflection"}));
+  const auto files = reflection.FilesOf("grpc.health.v1.Health");
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->size(), 1);
+  EXPECT_EQ((*files)[0].service(0).method(0).name(), "Check");
+}
+
+TEST(GrpcServer, APortInUseIsOneSentenceNamingTheFlag) {
+  auto first = GrpcServer::Start(kAnyPort, "listen", {}, {});
+  ASSERT_TRUE(first.ok()) << first.status();
+  const std::string address = absl::StrCat("127.0.0.1:", (*first)->port());
+  EXPECT_EQ(GrpcServer::Start(address, "listen", {}, {}).status(),
+            absl::UnavailableError(absl::StrCat(
+                "cannot listen on ", address,
+                ": the address is in use or not of this host; choose another "
+                "with --listen.")));
+}
+
+}  // namespace
+}  // namespace lockstep
