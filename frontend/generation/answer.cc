@@ -1,0 +1,134 @@
+#include "frontend/generation/answer.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "tokenizer_service/incremental_decoder.h"
+
+namespace lockstep {
+
+Answer::Answer(const GenerateSpec* spec, const Tokenizer* tokenizer,
+               ResponseSink* sink)
+    : spec_(*spec), tokenizer_(tokenizer), sink_(sink) {}
+
+absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
+                         std::vector<uint32_t>* stopped) {
+  if (complete_) {
+    return absl::InternalError("the worker went on after its summary.");
+  }
+  switch (message.event_case()) {
+    case v1::WorkerGenerateResponse::kAccepted:
+      sink_->OnAccepted({spec_.request_id, spec_.model.name,
+                         message.accepted().prompt_tokens(),
+                         message.accepted().seed()});
+      return absl::OkStatus();
+    case v1::WorkerGenerateResponse::kDelta:
+      return OnDelta(message.delta(), stopped);
+    case v1::WorkerGenerateResponse::kFinish:
+      return OnFinish(message.finish());
+    case v1::WorkerGenerateResponse::kSummary:
+      summary_ = {message.summary().usage(), message.summary().timing()};
+      summary_.usage.set_completion_tokens(completion_tokens());
+      complete_ = true;
+      return absl::OkStatus();
+    case v1::WorkerGenerateResponse::EVENT_NOT_SET:
+      break;
+  }
+  return absl::InternalError("the worker sent an event of unknown kind.");
+}
+
+uint32_t Answer::completion_tokens() const {
+  uint32_t sum = 0;
+  for (const auto& [index, choice] : choices_) {
+    sum += choice.stream.num_tokens();
+  }
+  return sum;
+}
+
+absl::Status Answer::OnDelta(const v1::TokenDelta& delta,
+                             std::vector<uint32_t>* stopped) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Choice * choice, FindChoice(delta.index()));
+  // What the worker computed before it heard of the stop string.
+  if (choice->stream.stop_string().has_value()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(TextStream::Piece piece,
+                            choice->stream.Add(delta.token_ids()));
+  DeltaEvent event;
+  event.index = delta.index();
+  event.text = std::move(piece.text);
+  event.token_ids.assign(delta.token_ids().begin(),
+                         delta.token_ids().begin() + piece.num_tokens);
+  event.logprobs.assign(
+      delta.logprobs().begin(),
+      delta.logprobs().begin() +
+          std::min<size_t>(piece.num_tokens, delta.logprobs_size()));
+  event.prompt_logprobs.assign(delta.prompt_logprobs().begin(),
+                               delta.prompt_logprobs().end());
+  SetTexts(&event.logprobs);
+  SetTexts(&event.prompt_logprobs);
+  sink_->OnDelta(std::move(event));
+  if (choice->stream.stop_string().has_value()) {
+    stopped->push_back(delta.index());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Answer::OnFinish(const v1::TokenFinish& finish) {
+  LOCKSTEP_ASSIGN_OR_RETURN(Choice * choice, FindChoice(finish.index()));
+  choice->finished = true;
+  LOCKSTEP_ASSIGN_OR_RETURN(std::string rest, choice->stream.Finish());
+  if (!rest.empty()) {
+    DeltaEvent event;
+    event.index = finish.index();
+    event.text = std::move(rest);
+    sink_->OnDelta(std::move(event));
+  }
+  FinishEvent event;
+  event.index = finish.index();
+  event.reason = finish.reason();
+  if (choice->stream.stop_string().has_value()) {
+    event.reason = v1::STOP;
+    event.stop_string = choice->stream.stop_string();
+  } else if (finish.has_stop_token_id()) {
+    event.stop_token_id = finish.stop_token_id();
+  }
+  event.usage = finish.usage();
+  event.usage.set_completion_tokens(choice->stream.num_tokens());
+  finish_reasons_.push_back(event.reason);
+  sink_->OnFinish(std::move(event));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Answer::Choice*> Answer::FindChoice(uint32_t index) {
+  const uint32_t n = spec_.sampling.has_n() ? spec_.sampling.n() : 1;
+  if (index >= n) {
+    return absl::InternalError(
+        absl::StrCat("the worker answered choice ", index, " of ", n, "."));
+  }
+  const auto [it, is_new] =
+      choices_.try_emplace(index, Choice{TextStream(tokenizer_, spec_)});
+  if (it->second.finished) {
+    return absl::InternalError(absl::StrCat("the worker went on with choice ",
+                                            index, " after its finish."));
+  }
+  return &it->second;
+}
+
+void Answer::SetTexts(std::vector<v1::PositionLogprobs>* positions) const {
+  for (v1::PositionLogprobs& position : *positions) {
+    SetText(position.mutable_token());
+    for (v1::TokenLogprob& token : *position.mutable_top()) SetText(&token);
+  }
+}
+
+// An id that only pads the model's vocabulary has an empty text.
+void Answer::SetText(v1::TokenLogprob* token) const {
+  IncrementalDecoder decoder(tokenizer_, /*skip_special_tokens=*/false);
+  const uint32_t id = token->token_id();
+  std::string text = decoder.Add({&id, 1}).value_or("");
+  token->set_text(text + decoder.Finish().value_or(""));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,136 @@
+#include "frontend/generation/generation.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <utility>
+
+#include "frontend/generation/prompt_encoder.h"
+#include "frontend/generation/request_log.h"
+
+namespace lockstep {
+namespace {
+
+absl::Status HungUp() {
+  return absl::CancelledError("the client cancelled the call.");
+}
+
+}  // namespace
+
+Generation::Generation(Pipeline* pipeline, GenerateSpec spec,
+                       ResponseSink* sink)
+    : pipeline_(pipeline),
+      spec_(std::move(spec)),
+      sink_(sink),
+      answer_(&spec_, &pipeline->tokenizer(), sink) {}
+
+void Generation::Start() {
+  started_ = Clock::now();
+  auto ticket = pipeline_->admission().Admit();
+  if (!ticket.ok()) return End(ticket.status());
+  ticket_ = *std::move(ticket);
+  const absl::Status status =
+      pipeline_->encode_pool().Run([this] { EncodeAndSend(); });
+  if (!status.ok()) End(status);
+}
+
+void Generation::EncodeAndSend() {
+  // Hung up while it waited for a thread.
+  if (is_cancelled()) return End(HungUp());
+  const auto prompt = EncodePrompt(spec_.prompt, pipeline_->tokenizer());
+  if (!prompt.ok()) return End(prompt.status());
+  prompt_tokens_ = prompt->token_ids.size();
+  const absl::Status status =
+      CheckPromptTokens(spec_.prompt, prompt_tokens_, spec_.model);
+  if (!status.ok()) return End(status);
+  Send(prompt->token_ids);
+}
+
+void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
+  v1::WorkerGenerateRequest request;
+  request.set_request_id(spec_.worker_request_id);
+  request.mutable_prompt_token_ids()->Add(prompt_token_ids.begin(),
+                                          prompt_token_ids.end());
+  *request.mutable_sampling() = spec_.sampling;
+  request.set_priority(spec_.priority);
+  WorkerCall* call = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!cancelled_) {
+      call_ = pipeline_->worker().Generate(std::move(request), spec_.deadline,
+                                           this);
+    }
+    call = call_.get();
+  }
+  if (call == nullptr) return End(HungUp());
+  call->Start();
+}
+
+void Generation::Cancel() {
+  WorkerCall* call = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    call = call_.get();
+  }
+  if (call != nullptr) call->Cancel();
+}
+
+void Generation::OnMessage(const v1::WorkerGenerateResponse& message) {
+  if (message.has_delta() && !first_delta_.has_value()) {
+    first_delta_ = Clock::now();
+  }
+  std::vector<uint32_t> stopped;
+  const absl::Status status = answer_.Add(message, &stopped);
+  if (!stopped.empty()) {
+    pipeline_->worker().Abort(spec_.worker_request_id, stopped);
+  }
+  WorkerCall* call = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    call = call_.get();
+  }
+  if (status.ok()) return sink_->AwaitRoom([call] { call->Next(); });
+  failure_ = status;
+  call->Cancel();
+  call->Next();  // fails, and so leads to OnEnd
+}
+
+void Generation::OnEnd(absl::Status status) {
+  if (!failure_.ok()) return End(failure_);
+  if (is_cancelled()) return End(HungUp());
+  if (status.ok() && !answer_.complete()) {
+    status = absl::UnavailableError(
+        absl::StrCat("the worker at ", pipeline_->worker().address(),
+                     " ended the answer before it was complete."));
+  }
+  End(status);
+}
+
+bool Generation::is_cancelled() const {
+  absl::MutexLock lock(&mutex_);
+  return cancelled_;
+}
+
+void Generation::End(const absl::Status& status) {
+  RequestRecord record;
+  record.request_id = spec_.request_id;
+  record.worker_request_id = spec_.worker_request_id;
+  record.usage = answer_.summary().usage;
+  record.usage.set_prompt_tokens(prompt_tokens_);
+  record.usage.set_completion_tokens(answer_.completion_tokens());
+  if (first_delta_.has_value()) {
+    record.first_token = absl::FromChrono(*first_delta_ - started_);
+  }
+  record.total = absl::FromChrono(Clock::now() - started_);
+  record.finish_reasons = answer_.finish_reasons();
+  record.status = status;
+  LogRequest(record);
+  ticket_ = {};
+  if (status.ok()) {
+    sink_->OnSummary(answer_.summary());
+  } else {
+    sink_->OnError(status);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,248 @@
+#include "frontend/generation/generation.h"
+
+#include <absl/synchronization/notification.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "frontend/generation/pipeline.h"
+#include "frontend/routing/worker_client.h"
+#include "tests/testing/fake_tokenizer.h"
+#include "tests/testing/fake_worker.h"
+#include "tests/testing/recording_sink.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::AcceptedMessage;
+using ::lockstep::testing::DeltaMessage;
+using ::lockstep::testing::FakeAnswer;
+using ::lockstep::testing::FakeWorker;
+using ::lockstep::testing::FinishMessage;
+using ::lockstep::testing::Say;
+using ::lockstep::testing::SummaryMessage;
+
+class GenerationTest : public ::testing::Test {
+ protected:
+  GenerationTest() {
+    worker_.Start();
+    client_ = std::make_unique<WorkerClient>(worker_.address());
+    pipeline_ = std::make_unique<Pipeline>(
+        PipelineOptions{/*max_inflight_requests=*/2, /*encode_threads=*/1},
+        &tokenizer_, client_.get());
+    spec_.request_id = "r1";
+    spec_.worker_request_id = "r1-w";
+    spec_.model = {"fake", 100, 259};
+    spec_.prompt = {TextPrompt{"hi"}, true};
+  }
+
+  // One request, from start to its terminal event.
+  void Run() {
+    Generation generation(pipeline_.get(), spec_, &sink_);
+    generation.Start();
+    sink_.ended.WaitForNotification();
+    EXPECT_EQ(pipeline_->admission().in_flight(), 0);
+  }
+
+  FakeWorker worker_;
+  FakeTokenizer tokenizer_;
+  std::unique_ptr<WorkerClient> client_;
+  std::unique_ptr<Pipeline> pipeline_;
+  GenerateSpec spec_;
+  RecordingSink sink_;
+};
+
+TEST_F(GenerationTest, TextGoesInAndTextComesOut) {
+  spec_.sampling.set_seed(5);
+  spec_.priority = 7;
+  worker_.set_script([](const auto& request) { return Say(request, "né 😀"); });
+  Run();
+  EXPECT_TRUE(sink_.error.ok()) << sink_.error;
+  EXPECT_EQ(sink_.texts[0], "né 😀");
+  EXPECT_EQ(sink_.accepted.prompt_tokens, 3);
+  EXPECT_EQ(sink_.accepted.seed, 5);
+  ASSERT_TRUE(sink_.summary.has_value());
+  EXPECT_EQ(sink_.summary->usage.completion_tokens(), 8);
+  const auto request = worker_.requests()[0];
+  EXPECT_EQ(request.request_id(), "r1-w");
+  EXPECT_EQ(request.prompt_token_ids(0), FakeTokenizer::kBos);
+  EXPECT_EQ(request.priority(), 7);
+}
+
+TEST_F(GenerationTest, AStopStringAbortsTheChoiceAtTheWorker) {
+  spec_.stop = {"."};
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request), DeltaMessage(0, "one. two")};
+    answer.then = FakeAnswer::Then::kAwaitAbort;
+    answer.after_abort = {FinishMessage(0, v1::ABORTED), SummaryMessage()};
+    return answer;
+  });
+  Run();
+  EXPECT_EQ(sink_.texts[0], "one");
+  ASSERT_EQ(sink_.finishes.size(), 1);
+  EXPECT_EQ(sink_.finishes[0].reason, v1::STOP);
+  EXPECT_EQ(sink_.finishes[0].stop_string, ".");
+  EXPECT_EQ(sink_.summary->usage.completion_tokens(), 4);
+  EXPECT_EQ(sink_.summary->usage.cached_tokens(), 1);
+  ASSERT_EQ(worker_.aborts().size(), 1);
+  EXPECT_EQ(worker_.aborts()[0].request_ids(0), "r1-w");
+  EXPECT_EQ(worker_.aborts()[0].choices_size(), 1);
+}
+
+TEST_F(GenerationTest, CancelReachesTheWorkerAtOnce) {
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request)};
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  });
+  Generation generation(pipeline_.get(), spec_, &sink_);
+  generation.Start();
+  worker_.WaitForRequests(1);
+  generation.Cancel();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kCancelled);
+  worker_.WaitForCancels(1);
+}
+
+TEST_F(GenerationTest, CancelBeforeItIsSentNeverReachesTheWorker) {
+  absl::Notification release;
+  ASSERT_TRUE(pipeline_->encode_pool()
+                  .Run([&] { release.WaitForNotification(); })
+                  .ok());
+  Generation generation(pipeline_.get(), spec_, &sink_);
+  generation.Start();
+  generation.Cancel();
+  release.Notify();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(worker_.requests().empty());
+}
+
+TEST_F(GenerationTest, ASlowReaderHoldsTheWorkersStream) {
+  std::function<void()> resume;
+  absl::Notification held;
+  sink_.hold_back = [&](std::function<void()> go_on) {
+    resume = std::move(go_on);
+    sink_.hold_back = nullptr;  // the next time there is room
+    held.Notify();
+  };
+  worker_.set_script([](const auto& request) { return Say(request, "text"); });
+  Generation generation(pipeline_.get(), spec_, &sink_);
+  generation.Start();
+  held.WaitForNotification();
+  EXPECT_EQ(sink_.accepted.request_id, "r1");
+  EXPECT_TRUE(sink_.deltas.empty());
+  resume();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.texts[0], "text");
+}
+
+TEST_F(GenerationTest, AWorkerThatGoesIsUnavailableAndNamed) {
+  absl::Notification accepted;
+  sink_.hold_back = [&](std::function<void()> go_on) {
+    sink_.hold_back = nullptr;
+    go_on();
+    accepted.Notify();
+  };
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request)};
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  });
+  Generation generation(pipeline_.get(), spec_, &sink_);
+  generation.Start();
+  accepted.WaitForNotification();
+  worker_.Stop();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(sink_.error.message().find(worker_.address()), std::string::npos)
+      << sink_.error;
+}
+
+TEST_F(GenerationTest, ErrorsOfEachStageReachTheClient) {
+  const auto say = [](const auto& request) { return Say(request, "text"); };
+  const auto refuse = [](const auto&) {
+    FakeAnswer answer;
+    answer.status = absl::InvalidArgumentError(
+        "sampling.top_p is 2; it must be at most 1.");
+    return answer;
+  };
+  const auto stop_short = [](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request)};
+    return answer;
+  };
+  const auto babble = [](const auto&) {
+    FakeAnswer answer;
+    answer.messages = {DeltaMessage(3, "x")};
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  };
+  const struct {
+    PromptSpec prompt;
+    FakeWorker::Script script;
+    absl::Status error;
+  } kCases[] = {
+      {{ChatPrompt{{{"raise", "no"}}, true}, false},
+       say,
+       absl::InvalidArgumentError("chat.messages cannot be rendered: no")},
+      {{TextPrompt{std::string(99, 'a')}, true},
+       say,
+       absl::InvalidArgumentError(
+           "text is 100 tokens long; at most 99 fit, as the context of fake is "
+           "100 tokens and the answer needs one of them.")},
+      {{TextPrompt{"hi"}, true},
+       refuse,
+       absl::InvalidArgumentError("sampling.top_p is 2; it must be at most "
+                                  "1.")},
+      {{TextPrompt{"hi"}, true},
+       stop_short,
+       absl::UnavailableError("the worker at " + worker_.address() +
+                              " ended the answer before it was complete.")},
+      {{TextPrompt{"hi"}, true},
+       babble,
+       absl::InternalError("the worker answered choice 3 of 1.")},
+  };
+  for (const auto& c : kCases) {
+    spec_.prompt = c.prompt;
+    worker_.set_script(c.script);
+    RecordingSink sink;
+    Generation generation(pipeline_.get(), spec_, &sink);
+    generation.Start();
+    sink.ended.WaitForNotification();
+    EXPECT_EQ(sink.error, c.error);
+  }
+}
+
+TEST_F(GenerationTest, ADeadlineIsPassedOn) {
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request)};
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  });
+  spec_.deadline =
+      std::chrono::system_clock::now() + std::chrono::milliseconds(200);
+  Run();
+  EXPECT_EQ(sink_.error,
+            absl::DeadlineExceededError("the deadline of the call passed "
+                                        "before the answer was complete."));
+}
+
+TEST_F(GenerationTest, RefusesMoreThanItMayHold) {
+  auto first = pipeline_->admission().Admit();
+  auto second = pipeline_->admission().Admit();
+  Generation generation(pipeline_.get(), spec_, &sink_);
+  generation.Start();
+  EXPECT_TRUE(sink_.ended.HasBeenNotified());
+  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace lockstep

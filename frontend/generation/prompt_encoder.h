@@ -1,0 +1,31 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/generation/spec.h"
+#include "tokenizer_service/tokenizer.h"
+
+namespace lockstep {
+
+struct EncodedPrompt {
+  std::vector<uint32_t> token_ids;
+  std::optional<std::string> rendered;  // for a chat, what was encoded
+};
+
+// Renders, if it is a chat, and encodes. Takes as long as the text is long.
+// INVALID_ARGUMENT names the field; a chat that the template refuses, or for
+// which there is none, has the template's words.
+absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
+                                           const Tokenizer& tokenizer);
+
+// INVALID_ARGUMENT unless the prompt has at least one token and leaves room in
+// the model's context for one more.
+absl::Status CheckPromptTokens(const PromptSpec& prompt, size_t num_tokens,
+                               const ServedModel& model);
+
+}  // namespace lockstep

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/sampling.pb.h"
+
+namespace lockstep {
+
+// What the log keeps of a request; never its text.
+struct RequestRecord {
+  std::string request_id = "-";   // where it is not known to be fit for a log
+  std::string worker_request_id;  // if it differs
+  v1::Usage usage;
+  std::optional<absl::Duration> first_token;  // from the request's start
+  absl::Duration total;
+  std::vector<v1::FinishReason> finish_reasons;  // one for each choice
+  absl::Status status;
+};
+
+// "request r1: OK STOP; 12 prompt tokens (8 cached), 24 out; first token 35 ms,
+// total 410 ms". Of a status only the code, as its words can quote the request.
+std::string FormatRequest(const RequestRecord& record);
+
+// One line at a request's end.
+void LogRequest(const RequestRecord& record);
+
+}  // namespace lockstep

@@ -1,0 +1,186 @@
+#include "frontend/generation/request_parser.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+const ServedModel kModel = {"tiny", /*max_context_tokens=*/16,
+                            /*vocabulary_size=*/300};
+
+template <typename Request>
+Request FromText(const std::string& text) {
+  Request request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request))
+      << text;
+  return request;
+}
+
+absl::StatusOr<GenerateSpec> Parse(const std::string& text) {
+  return ParseGenerateRequest(FromText<v1::GenerateRequest>(text), kModel);
+}
+
+TEST(RequestParser, DefaultsOfAText) {
+  const auto spec = Parse("text: 'hi'");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(std::get<TextPrompt>(spec->prompt.prompt).text, "hi");
+  EXPECT_TRUE(spec->prompt.add_special_tokens);
+  EXPECT_TRUE(spec->skip_special_tokens);
+  EXPECT_FALSE(spec->include_stop_str_in_output);
+  EXPECT_EQ(spec->priority, 0);
+  EXPECT_EQ(spec->model.name, "tiny");
+}
+
+TEST(RequestParser, AChatIsRenderedAndGetsNoSpecialTokensOnTop) {
+  const auto spec = Parse(
+      "chat { messages { role: 'system' content: 'be brief' } "
+      "messages { role: 'user' } add_generation_prompt: false }");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const auto& chat = std::get<ChatPrompt>(spec->prompt.prompt);
+  EXPECT_EQ(chat.messages.size(), 2);
+  EXPECT_EQ(chat.messages[0].content, "be brief");
+  EXPECT_FALSE(chat.add_generation_prompt);
+  EXPECT_FALSE(spec->prompt.add_special_tokens);
+}
+
+TEST(RequestParser, TakesOverEveryField) {
+  const auto spec = Parse(
+      "model: 'tiny' request_id: 'r.1' token_ids { ids: 3 ids: 299 } "
+      "sampling { temperature: 0 n: 2 } stop: 'a' stop: 'b' priority: -3 "
+      "include_stop_str_in_output: true skip_special_tokens: false");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(std::get<TokenPrompt>(spec->prompt.prompt).ids,
+            (std::vector<uint32_t>{3, 299}));
+  EXPECT_EQ(spec->request_id, "r.1");
+  EXPECT_EQ(spec->sampling.n(), 2);
+  EXPECT_EQ(spec->stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(spec->priority, -3);
+  EXPECT_TRUE(spec->include_stop_str_in_output);
+  EXPECT_FALSE(spec->skip_special_tokens);
+}
+
+TEST(RequestParser, TheWorkersIdIsUniqueAndFitsItsLimit) {
+  const std::string longest(kMaxRequestIdBytes, 'x');
+  const auto one = Parse("text: 'hi' request_id: '" + longest + "'");
+  const auto two = Parse("text: 'hi' request_id: '" + longest + "'");
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_EQ(one->request_id, longest);
+  EXPECT_EQ(one->worker_request_id.size(), kMaxRequestIdBytes);
+  EXPECT_NE(one->worker_request_id, two->worker_request_id);
+  const auto made = Parse("text: 'hi'");
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->request_id, made->worker_request_id);
+  EXPECT_TRUE(
+      std::regex_match(made->request_id, std::regex("gen-[0-9a-f]{16}")));
+}
+
+TEST(RequestParser, RefusesNamingFieldValueAndLimit) {
+  const auto text_of = [](size_t bytes) {
+    return "text: '" + std::string(bytes, 'a') + "'";
+  };
+  std::string seventeen = "text: 'hi'";
+  for (int i = 0; i < 17; ++i) seventeen += " stop: 'x'";
+  const struct {
+    std::string request;
+    std::string error;
+  } kCases[] = {
+      {"", "there is no prompt; set one of text, chat and token_ids."},
+      {"text: ''", "text is empty; a prompt needs at least one character."},
+      {text_of(2049),
+       "text is 2049 bytes long; at most 2048 are allowed, 128 for each of the "
+       "16 tokens of the context."},
+      {"chat {}", "chat.messages is empty; a chat needs at least one message."},
+      {"chat { messages { role: 'user' } messages { content: 'hi' } }",
+       "chat.messages[1].role is empty; templates know system, user, "
+       "assistant."},
+      {"chat { messages { role: 'user' content: '" + std::string(2048, 'a') +
+           "' } }",
+       "chat.messages is 2052 bytes long; at most 2048 are allowed, 128 for "
+       "each of the 16 tokens of the context."},
+      {"token_ids {}",
+       "token_ids.ids is empty; a prompt needs at least one id."},
+      {"token_ids { ids: 299 ids: 300 }",
+       "token_ids.ids[1] is 300; it must be below the vocabulary size 300."},
+      {"text: 'hi' request_id: ''",
+       "request_id is empty; leave it out to have one made."},
+      {"text: 'hi' request_id: '" + std::string(129, 'x') + "'",
+       "request_id is 129 bytes long; at most 128 are allowed."},
+      {"text: 'hi' request_id: 'a b'",
+       "request_id has a character outside [A-Za-z0-9._-] at byte 1."},
+      {seventeen, "stop holds 17 strings; at most 16 are allowed."},
+      {"text: 'hi' stop: 'x' stop: ''",
+       "stop[1] is 0 bytes long; it must be 1 to 1024."},
+      {"text: 'hi' stop: '" + std::string(1025, 'x') + "'",
+       "stop[0] is 1025 bytes long; it must be 1 to 1024."},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(Parse(c.request).status(), absl::InvalidArgumentError(c.error));
+  }
+}
+
+TEST(RequestParser, TenMegabytesAreTooMuchForAnyModel) {
+  v1::GenerateRequest request;
+  request.set_text(std::string(10'000'000, 'a'));
+  EXPECT_EQ(ParseGenerateRequest(request, {"big", 1'000'000, 300}).status(),
+            absl::InvalidArgumentError(
+                "text is 10000000 bytes long; at most 8388608 are allowed."));
+}
+
+TEST(RequestParser, AnUnknownModelIsNotFoundAndNamesTheOneThereIs) {
+  const auto error = absl::NotFoundError(
+      "the model \"huge\" is not served here; the model served is \"tiny\".");
+  EXPECT_EQ(Parse("text: 'hi' model: 'huge'").status(), error);
+  EXPECT_EQ(
+      ParseTokenizeRequest(
+          FromText<v1::TokenizeRequest>("text: 'hi' model: 'huge'"), kModel)
+          .status(),
+      error);
+  EXPECT_EQ(CheckDetokenizeRequest(
+                FromText<v1::DetokenizeRequest>("model: 'huge'"), kModel),
+            error);
+}
+
+TEST(RequestParser, RefusesAFieldItDoesNotKnow) {
+  v1::GenerateRequest request = FromText<v1::GenerateRequest>("text: 'hi'");
+  auto* sampling = request.mutable_sampling();
+  sampling->GetReflection()->MutableUnknownFields(sampling)->AddVarint(17, 1);
+  EXPECT_EQ(ParseGenerateRequest(request, kModel).status(),
+            absl::InvalidArgumentError(
+                "field number 17 of sampling is not known to this server."));
+}
+
+TEST(RequestParser, Tokenize) {
+  const auto parse = [](const std::string& text) {
+    return ParseTokenizeRequest(FromText<v1::TokenizeRequest>(text), kModel);
+  };
+  EXPECT_TRUE(parse("text: 'hi'")->add_special_tokens);
+  EXPECT_FALSE(
+      parse("text: 'hi' add_special_tokens: false")->add_special_tokens);
+  EXPECT_FALSE(parse("chat { messages { role: 'user' } }")->add_special_tokens);
+  EXPECT_EQ(parse("").status(),
+            absl::InvalidArgumentError(
+                "there is nothing to tokenize; set text or chat."));
+}
+
+TEST(RequestParser, Detokenize) {
+  v1::DetokenizeRequest request;
+  request.add_token_ids(299);
+  EXPECT_TRUE(CheckDetokenizeRequest(request, kModel).ok());
+  request.add_token_ids(300);
+  EXPECT_EQ(CheckDetokenizeRequest(request, kModel),
+            absl::InvalidArgumentError("token_ids[1] is 300; it must be below "
+                                       "the vocabulary size 300."));
+  request.mutable_token_ids()->Resize(kMaxDetokenizeIds + 1, 0);
+  EXPECT_EQ(CheckDetokenizeRequest(request, kModel),
+            absl::InvalidArgumentError("token_ids holds 1048577 ids; at most "
+                                       "1048576 are allowed."));
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/sampling.pb.h"
+
+namespace lockstep {
+
+struct AcceptedEvent {
+  std::string request_id;
+  std::string model;
+  uint32_t prompt_tokens = 0;
+  uint64_t seed = 0;
+};
+
+// Text and tokens of one choice since its last delta.
+struct DeltaEvent {
+  uint32_t index = 0;
+  std::string text;  // whole characters
+  std::vector<uint32_t> token_ids;
+  std::vector<v1::PositionLogprobs> logprobs;
+  std::vector<v1::PositionLogprobs> prompt_logprobs;
+};
+
+struct FinishEvent {
+  uint32_t index = 0;
+  v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
+  // At most one, when the reason is STOP.
+  std::optional<uint32_t> stop_token_id;
+  std::optional<std::string> stop_string;
+  v1::Usage usage;
+};
+
+struct SummaryEvent {
+  v1::Usage usage;
+  v1::Timing timing;
+};
+
+// Where an answer goes; one for each protocol.
+//
+// Either OnError, or OnAccepted, then per choice deltas and one finish, then
+// OnSummary; an OnError may take the place of any of them. OnSummary and
+// OnError are terminal: the caller is done with the sink, and the sink may
+// destroy the caller from within. One call at a time, from any thread.
+class ResponseSink {
+ public:
+  virtual ~ResponseSink() = default;
+
+  virtual void OnAccepted(AcceptedEvent event) = 0;
+  virtual void OnDelta(DeltaEvent event) = 0;
+  virtual void OnFinish(FinishEvent event) = 0;
+  virtual void OnSummary(SummaryEvent event) = 0;
+  virtual void OnError(absl::Status status) = 0;
+
+  // Back-pressure: calls `resume` once, now or when the reader has caught up or
+  // has gone. The caller produces nothing before.
+  virtual void AwaitRoom(std::function<void()> resume) = 0;
+};
+
+}  // namespace lockstep

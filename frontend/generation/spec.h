@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "frontend/routing/served_model.h"
+#include "proto/sampling.pb.h"
+
+// A request as the pipeline sees it, whatever protocol it came by. Plain
+// values; checked by request_parser.h where they come from a client.
+namespace lockstep {
+
+struct TextPrompt {
+  std::string text;
+};
+
+struct ChatTurn {
+  std::string role;
+  std::string content;
+};
+
+struct ChatPrompt {
+  std::vector<ChatTurn> messages;
+  bool add_generation_prompt = true;
+};
+
+struct TokenPrompt {
+  std::vector<uint32_t> ids;
+};
+
+struct PromptSpec {
+  std::variant<TextPrompt, ChatPrompt, TokenPrompt> prompt;
+  // What the tokenizer adds by itself, such as BOS. A rendered chat has it.
+  bool add_special_tokens = true;
+};
+
+struct GenerateSpec {
+  ServedModel model;
+  // As the client knows it.
+  std::string request_id;
+  // As the worker knows it; unique, whatever ids clients choose.
+  std::string worker_request_id;
+  PromptSpec prompt;
+  // Its ranges are the worker's to check.
+  v1::SamplingParams sampling;
+  int32_t priority = 0;
+
+  std::vector<std::string> stop;
+  bool include_stop_str_in_output = false;
+  bool skip_special_tokens = true;
+
+  std::chrono::system_clock::time_point deadline =
+      std::chrono::system_clock::time_point::max();
+};
+
+}  // namespace lockstep

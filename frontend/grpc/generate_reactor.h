@@ -1,0 +1,72 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "frontend/generation/generation.h"
+#include "frontend/generation/pipeline.h"
+#include "frontend/generation/response_sink.h"
+#include "frontend/generation/spec.h"
+#include "proto/inference.pb.h"
+
+namespace lockstep {
+
+// A client may lag behind by this much; then its answer waits for it. The
+// worker in turn fails a stream that waits for too long.
+inline constexpr size_t kMaxBufferedMessages = 32;
+inline constexpr size_t kMaxBufferedBytes = 256 << 10;
+
+// One client's Generate call: events in, messages out, one write at a time.
+//
+// Deletes itself once gRPC is done with it, which is after the generation's
+// terminal event: that event, or a refusal, is what calls Finish. A client that
+// hangs up cancels the generation at once.
+class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
+                        private ResponseSink {
+ public:
+  // `pipeline` must outlive the call.
+  GenerateReactor(Pipeline* pipeline, GenerateSpec spec);
+
+  // Once, before the reactor is returned to gRPC.
+  void Start();
+
+ private:
+  // gRPC's side.
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override { delete this; }
+
+  // The generation's side.
+  void OnAccepted(AcceptedEvent event) override;
+  void OnDelta(DeltaEvent event) override;
+  void OnFinish(FinishEvent event) override;
+  void OnSummary(SummaryEvent event) override;
+  void OnError(absl::Status status) override;
+  void AwaitRoom(std::function<void()> resume) override;
+
+  void Write(const v1::GenerateResponse& response);
+  // Finishes the call once all that was written has gone out.
+  void FinishAfterWrites(absl::Status status);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // gRPC's Start… and Finish, and `resume`, are called without the lock: they
+  // may call back.
+  absl::Mutex mutex_;
+  // The front is being written.
+  std::deque<grpc::ByteBuffer> buffer_ ABSL_GUARDED_BY(mutex_);
+  size_t buffered_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;
+  std::function<void()> resume_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
+
+  Generation generation_;
+};
+
+}  // namespace lockstep

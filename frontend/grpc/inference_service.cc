@@ -1,0 +1,142 @@
+#include "frontend/grpc/inference_service.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/grpc_status.h"
+#include "common/status_macros.h"
+#include "common/unknown_fields.h"
+#include "common/wire.h"
+#include "frontend/generation/request_log.h"
+#include "frontend/generation/request_parser.h"
+#include "frontend/grpc/generate_reactor.h"
+
+namespace lockstep {
+namespace {
+
+// A call that is over before it began.
+class RefusedGenerate : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedGenerate(const absl::Status& status) {
+    Finish(ToGrpc(status));
+  }
+  void OnDone() override { delete this; }
+};
+
+grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context,
+                                    const absl::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(ToGrpc(status));
+  return reactor;
+}
+
+}  // namespace
+
+InferenceService::InferenceService(Pipeline* pipeline,
+                                   const WorkerMonitor* monitor)
+    : pipeline_(pipeline), monitor_(monitor) {}
+
+grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto spec = ParseGenerate(*context, *request);
+  if (!spec.ok()) {
+    RequestRecord record;
+    record.status = spec.status();
+    LogRequest(record);
+    return new RefusedGenerate(spec.status());
+  }
+  auto* reactor = new GenerateReactor(pipeline_, *std::move(spec));
+  reactor->Start();
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* InferenceService::Tokenize(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  auto prompt = ParseTokenize(*request);
+  if (!prompt.ok()) return FinishNow(context, prompt.status());
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  pipeline_->Tokenize(
+      *std::move(prompt),
+      [reactor, response](absl::StatusOr<EncodedPrompt> encoded) {
+        if (encoded.ok()) {
+          v1::TokenizeResponse message;
+          message.mutable_token_ids()->Add(encoded->token_ids.begin(),
+                                           encoded->token_ids.end());
+          if (encoded->rendered.has_value()) {
+            message.set_text(*std::move(encoded->rendered));
+          }
+          *response = SerializeMessage(message);
+        }
+        reactor->Finish(ToGrpc(encoded.status()));
+      });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* InferenceService::Detokenize(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  const auto parsed = ParseDetokenize(*request);
+  if (!parsed.ok()) return FinishNow(context, parsed.status());
+  const bool skip_special_tokens =
+      !parsed->has_skip_special_tokens() || parsed->skip_special_tokens();
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  pipeline_->Detokenize(
+      {parsed->token_ids().begin(), parsed->token_ids().end()},
+      skip_special_tokens,
+      [reactor, response](absl::StatusOr<std::string> text) {
+        if (text.ok()) {
+          v1::DetokenizeResponse message;
+          message.set_text(*std::move(text));
+          *response = SerializeMessage(message);
+        }
+        reactor->Finish(ToGrpc(text.status()));
+      });
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* InferenceService::ListModels(
+    grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
+    v1::ListModelsResponse* response) {
+  const absl::Status status = RefuseUnknownFields(*request);
+  if (!status.ok()) return FinishNow(context, status);
+  const auto served = monitor_->Model();
+  if (!served.ok()) return FinishNow(context, served.status());
+  v1::ListModelsResponse::Model& model = *response->add_models();
+  model.set_name(served->name);
+  model.set_max_context_tokens(served->max_context_tokens);
+  model.set_vocabulary_size(served->vocabulary_size);
+  return FinishNow(context, absl::OkStatus());
+}
+
+absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
+    const grpc::CallbackServerContext& context,
+    const grpc::ByteBuffer& request) const {
+  v1::GenerateRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(GenerateSpec spec,
+                            ParseGenerateRequest(message, model));
+  spec.deadline = context.deadline();
+  return spec;
+}
+
+absl::StatusOr<PromptSpec> InferenceService::ParseTokenize(
+    const grpc::ByteBuffer& request) const {
+  v1::TokenizeRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  return ParseTokenizeRequest(message, model);
+}
+
+absl::StatusOr<v1::DetokenizeRequest> InferenceService::ParseDetokenize(
+    const grpc::ByteBuffer& request) const {
+  v1::DetokenizeRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  LOCKSTEP_RETURN_IF_ERROR(CheckDetokenizeRequest(message, model));
+  return message;
+}
+
+}  // namespace lockstep

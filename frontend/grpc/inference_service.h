@@ -1,0 +1,51 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include "frontend/generation/pipeline.h"
+#include "frontend/routing/worker_monitor.h"
+#include "proto/inference.grpc.pb.h"
+
+namespace lockstep {
+
+// lockstep.v1.Inference: converts, calls the pipeline, converts back.
+// Stateless; gRPC's threads. Requests arrive as bytes, so that it is ours to
+// say what is wrong with them.
+class InferenceService
+    : public v1::Inference::WithRawCallbackMethod_Generate<
+          v1::Inference::WithRawCallbackMethod_Tokenize<
+              v1::Inference::WithRawCallbackMethod_Detokenize<
+                  v1::Inference::WithCallbackMethod_ListModels<
+                      v1::Inference::Service>>>> {
+ public:
+  // Both must outlive every call.
+  InferenceService(Pipeline* pipeline, const WorkerMonitor* monitor);
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
+      grpc::CallbackServerContext* context,
+      const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* Tokenize(grpc::CallbackServerContext* context,
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Detokenize(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListModels(
+      grpc::CallbackServerContext* context,
+      const v1::ListModelsRequest* request,
+      v1::ListModelsResponse* response) override;
+
+ private:
+  absl::StatusOr<GenerateSpec> ParseGenerate(
+      const grpc::CallbackServerContext& context,
+      const grpc::ByteBuffer& request) const;
+  absl::StatusOr<PromptSpec> ParseTokenize(
+      const grpc::ByteBuffer& request) const;
+  absl::StatusOr<v1::DetokenizeRequest> ParseDetokenize(
+      const grpc::ByteBuffer& request) const;
+
+  Pipeline* const pipeline_;
+  const WorkerMonitor* const monitor_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,64 @@
+#include "frontend/routing/worker_call.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <utility>
+
+#include "common/grpc_status.h"
+
+namespace lockstep {
+
+WorkerCall::WorkerCall(v1::Worker::Stub* stub, const std::string& address,
+                       v1::WorkerGenerateRequest request,
+                       std::chrono::system_clock::time_point deadline,
+                       Listener* listener)
+    : stub_(stub),
+      address_(address),
+      request_(std::move(request)),
+      listener_(listener) {
+  context_.set_deadline(deadline);
+}
+
+void WorkerCall::Start() {
+  stub_->async()->Generate(&context_, &request_, this);
+  // Reads are started from outside of reactions, so the call must not end
+  // between two of them; OnReadDone lets go.
+  AddHold();
+  StartRead(&message_);
+  StartCall();
+}
+
+void WorkerCall::Next() { StartRead(&message_); }
+
+void WorkerCall::OnReadDone(bool ok) {
+  if (ok) {
+    listener_->OnMessage(message_);
+  } else {
+    RemoveHold();
+  }
+}
+
+void WorkerCall::OnDone(const grpc::Status& status) {
+  listener_->OnEnd(DescribeWorkerStatus(status, address_));
+}
+
+absl::Status DescribeWorkerStatus(const grpc::Status& status,
+                                  const std::string& address) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return absl::UnavailableError(
+          absl::StrCat("the worker at ", address,
+                       " is unavailable: ", status.error_message()));
+    case grpc::StatusCode::CANCELLED:
+      // Not by us, or nobody would ask: the worker went away.
+      return absl::UnavailableError(absl::StrCat(
+          "the worker at ", address, " gave the request up; try again."));
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return absl::DeadlineExceededError(
+          "the deadline of the call passed before the answer was complete.");
+    default:
+      return FromGrpc(status);
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,78 @@
+#include "frontend/routing/worker_client.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "common/grpc_server.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kFirstReconnectMs = 100;
+constexpr int kMaxReconnectMs = 1000;
+constexpr std::chrono::seconds kAbortTimeout{10};
+
+grpc::ChannelArguments WorkerChannelArguments() {
+  grpc::ChannelArguments arguments = ChannelArguments();
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  return arguments;
+}
+
+}  // namespace
+
+WorkerClient::WorkerClient(const std::string& address)
+    : address_(address),
+      channel_(grpc::CreateCustomChannel(address,
+                                         grpc::InsecureChannelCredentials(),
+                                         WorkerChannelArguments())),
+      worker_(v1::Worker::NewStub(channel_)),
+      health_(grpc::health::v1::Health::NewStub(channel_)) {}
+
+std::unique_ptr<WorkerCall> WorkerClient::Generate(
+    v1::WorkerGenerateRequest request,
+    std::chrono::system_clock::time_point deadline,
+    WorkerCall::Listener* listener) {
+  return std::make_unique<WorkerCall>(worker_.get(), address_,
+                                      std::move(request), deadline, listener);
+}
+
+void WorkerClient::Abort(const std::string& request_id,
+                         const std::vector<uint32_t>& choices) {
+  struct Call {
+    grpc::ClientContext context;
+    v1::AbortRequest request;
+    v1::AbortResponse response;
+  };
+  auto call = std::make_shared<Call>();  // kept alive by its callback
+  call->context.set_deadline(std::chrono::system_clock::now() + kAbortTimeout);
+  call->request.add_request_ids(request_id);
+  call->request.mutable_choices()->Add(choices.begin(), choices.end());
+  worker_->async()->Abort(
+      &call->context, &call->request, &call->response,
+      [call, address = address_](const grpc::Status& status) {
+        LOG_IF(WARNING, !status.ok())
+            << "cannot abort " << call->request.request_ids(0) << " at the "
+            << "worker at " << address << ": " << status.error_message();
+      });
+}
+
+absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
+    grpc::ClientContext* context) {
+  v1::ModelInfo info;
+  const grpc::Status status = worker_->GetModelInfo(context, {}, &info);
+  if (!status.ok()) return DescribeWorkerStatus(status, address_);
+  return info;
+}
+
+std::unique_ptr<grpc::ClientReader<grpc::health::v1::HealthCheckResponse>>
+WorkerClient::WatchHealth(grpc::ClientContext* context) {
+  grpc::health::v1::HealthCheckRequest request;
+  request.set_service(v1::Worker::service_full_name());
+  context->set_wait_for_ready(true);
+  return health_->Watch(context, request);
+}
+
+}  // namespace lockstep

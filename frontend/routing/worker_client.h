@@ -1,0 +1,52 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/health.grpc.pb.h"
+#include "frontend/routing/worker_call.h"
+#include "proto/worker.grpc.pb.h"
+
+namespace lockstep {
+
+// The gateway's connection to one worker group: its leader's address. Any
+// thread. Connects by itself, and again within a second when the worker is
+// back.
+class WorkerClient {
+ public:
+  explicit WorkerClient(const std::string& address);
+
+  const std::string& address() const { return address_; }
+
+  // The call is not started yet. `listener` must outlive it.
+  std::unique_ptr<WorkerCall> Generate(
+      v1::WorkerGenerateRequest request,
+      std::chrono::system_clock::time_point deadline,
+      WorkerCall::Listener* listener);
+
+  // Ends some choices of a request; does not wait. A failure is only logged:
+  // the choices then run to their own end.
+  void Abort(const std::string& request_id,
+             const std::vector<uint32_t>& choices);
+
+  // Blocks; `context` bounds it.
+  absl::StatusOr<v1::ModelInfo> GetModelInfo(grpc::ClientContext* context);
+
+  // The worker's health, at once and on every change, for as long as it can be
+  // reached. Waits for a connection.
+  std::unique_ptr<grpc::ClientReader<grpc::health::v1::HealthCheckResponse>>
+  WatchHealth(grpc::ClientContext* context);
+
+ private:
+  const std::string address_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<v1::Worker::Stub> worker_;
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,137 @@
+#include "frontend/routing/worker_client.h"
+
+#include <absl/strings/match.h>
+#include <absl/synchronization/notification.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "frontend/routing/worker_call.h"
+#include "tests/testing/fake_worker.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::FakeAnswer;
+using ::lockstep::testing::FakeWorker;
+using ::lockstep::testing::Say;
+
+constexpr auto kNoDeadline = std::chrono::system_clock::time_point::max();
+
+// Reads everything, or up to `most` messages.
+class Reader : public WorkerCall::Listener {
+ public:
+  explicit Reader(size_t most = 1000) : most_(most) {}
+
+  void Read(std::unique_ptr<WorkerCall> call) {
+    call_ = std::move(call);
+    call_->Start();
+  }
+
+  void OnMessage(const v1::WorkerGenerateResponse& message) override {
+    messages.push_back(message);
+    if (messages.size() == most_) {
+      paused.Notify();
+    } else {
+      call_->Next();
+    }
+  }
+  void OnEnd(absl::Status status) override {
+    end = std::move(status);
+    ended.Notify();
+  }
+
+  WorkerCall& call() { return *call_; }
+
+  std::vector<v1::WorkerGenerateResponse> messages;
+  absl::Notification paused;
+  absl::Status end;
+  absl::Notification ended;
+
+ private:
+  const size_t most_;
+  std::unique_ptr<WorkerCall> call_;
+};
+
+TEST(WorkerClient, StreamsAnAnswer) {
+  FakeWorker worker;
+  worker.set_script([](const auto& request) { return Say(request, "abc"); });
+  worker.Start();
+  WorkerClient client(worker.address());
+  Reader reader;
+  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.ended.WaitForNotification();
+  EXPECT_TRUE(reader.end.ok()) << reader.end;
+  EXPECT_EQ(reader.messages.size(), 6);
+}
+
+TEST(WorkerClient, NothingIsReadThatWasNotAskedFor) {
+  FakeWorker worker;
+  worker.set_script([](const auto& request) { return Say(request, "abc"); });
+  worker.Start();
+  WorkerClient client(worker.address());
+  Reader reader(/*most=*/2);
+  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.paused.WaitForNotification();
+  EXPECT_EQ(reader.messages.size(), 2);
+  EXPECT_FALSE(reader.ended.HasBeenNotified());
+  reader.call().Next();
+  reader.ended.WaitForNotification();
+  EXPECT_EQ(reader.messages.size(), 6);
+}
+
+TEST(WorkerClient, ACancelledCallEndsWithTheNextRead) {
+  FakeWorker worker;
+  worker.set_script([](const auto& request) {
+    FakeAnswer answer = Say(request, "a");
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  });
+  worker.Start();
+  WorkerClient client(worker.address());
+  Reader reader(/*most=*/4);
+  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.paused.WaitForNotification();
+  reader.call().Cancel();
+  worker.WaitForCancels(1);
+  EXPECT_FALSE(reader.ended.HasBeenNotified());
+  reader.call().Next();
+  reader.ended.WaitForNotification();
+}
+
+TEST(WorkerClient, AWorkerThatIsNotThereIsNamed) {
+  FakeWorker worker;
+  worker.Start();
+  worker.Stop();
+  WorkerClient client(worker.address());
+  Reader reader;
+  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.ended.WaitForNotification();
+  EXPECT_EQ(reader.end.code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(absl::StartsWith(
+      reader.end.message(),
+      "the worker at " + worker.address() + " is unavailable: "))
+      << reader.end;
+}
+
+TEST(WorkerClient, WordsForEachEnd) {
+  const auto describe = [](grpc::StatusCode code) {
+    return DescribeWorkerStatus(grpc::Status(code, "words"), "host:1");
+  };
+  EXPECT_EQ(describe(grpc::StatusCode::INVALID_ARGUMENT),
+            absl::InvalidArgumentError("words"));
+  EXPECT_EQ(describe(grpc::StatusCode::RESOURCE_EXHAUSTED),
+            absl::ResourceExhaustedError("words"));
+  EXPECT_EQ(
+      describe(grpc::StatusCode::UNAVAILABLE),
+      absl::UnavailableError("the worker at host:1 is unavailable: words"));
+  EXPECT_EQ(describe(grpc::StatusCode::CANCELLED),
+            absl::UnavailableError(
+                "the worker at host:1 gave the request up; try again."));
+  EXPECT_EQ(describe(grpc::StatusCode::DEADLINE_EXCEEDED).code(),
+            absl::StatusCode::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,132 @@
+#include "frontend/routing/worker_monitor.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+#include <glog/logging.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr std::chrono::seconds kModelInfoTimeout{10};
+constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
+
+absl::Status Unreachable(const std::string& address) {
+  return absl::UnavailableError(
+      absl::StrCat("the worker at ", address,
+                   " cannot be reached; start it, or name another with "
+                   "--worker_address."));
+}
+
+absl::Status NotReady(const std::string& address) {
+  return absl::UnavailableError(absl::StrCat(
+      "the worker at ", address, " is not ready: it is starting or leaving."));
+}
+
+}  // namespace
+
+WorkerMonitor::WorkerMonitor(WorkerClient* client,
+                             uint32_t tokenizer_vocabulary_size)
+    : client_(client),
+      tokenizer_vocabulary_size_(tokenizer_vocabulary_size),
+      model_(Unreachable(client->address())) {}
+
+void WorkerMonitor::Start(std::function<void()> on_change) {
+  on_change_ = std::move(on_change);
+  thread_ = std::thread([this] { Follow(); });
+  pthread_setname_np(thread_.native_handle(), "worker-monitor");
+}
+
+void WorkerMonitor::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    if (active_ != nullptr) active_->TryCancel();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::StatusOr<ServedModel> WorkerMonitor::Model() const {
+  absl::MutexLock lock(&mutex_);
+  return model_;
+}
+
+void WorkerMonitor::Follow() {
+  while (true) {
+    FollowOnce();
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(
+            absl::Condition(this, &WorkerMonitor::IsStopping), kRetryAfter)) {
+      return;
+    }
+  }
+}
+
+void WorkerMonitor::FollowOnce() {
+  grpc::ClientContext context;
+  if (!SetActive(&context)) return;
+  const auto stream = client_->WatchHealth(&context);
+  HealthCheckResponse health;
+  absl::Status broken = Unreachable(client_->address());
+  while (stream->Read(&health)) {
+    if (health.status() != HealthCheckResponse::SERVING) {
+      Set(NotReady(client_->address()));
+      continue;
+    }
+    auto model = FetchModel();
+    const bool is_usable = model.ok();
+    if (!is_usable) broken = model.status();
+    Set(std::move(model));
+    // Try anew from the start, until the worker has a model that fits.
+    if (!is_usable || !SetActive(&context)) context.TryCancel();
+  }
+  SetActive(nullptr);
+  stream->Finish();
+  Set(broken);
+}
+
+absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kModelInfoTimeout);
+  if (!SetActive(&context)) return NotReady(client_->address());
+  auto info = client_->GetModelInfo(&context);
+  SetActive(nullptr);
+  if (!info.ok()) return Unreachable(client_->address());
+  if (info->vocabulary_size() < tokenizer_vocabulary_size_) {
+    return absl::UnavailableError(absl::StrCat(
+        "the worker at ", client_->address(), " serves ", info->name(),
+        " with a vocabulary of ", info->vocabulary_size(),
+        " ids, but the tokenizer has ", tokenizer_vocabulary_size_,
+        "; start the gateway with the --model of the worker."));
+  }
+  return ServedModel{info->name(), info->max_context_tokens(),
+                     info->vocabulary_size()};
+}
+
+void WorkerMonitor::Set(absl::StatusOr<ServedModel> model) {
+  bool turned = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    turned = model.ok() != model_.ok();
+    const bool is_news = turned || model.status() != model_.status();
+    LOG_IF(INFO, is_news && model.ok())
+        << "the worker at " << client_->address() << " serves " << model->name;
+    LOG_IF(WARNING, is_news && !model.ok()) << model.status().message();
+    model_ = std::move(model);
+  }
+  if (turned) on_change_();
+}
+
+bool WorkerMonitor::SetActive(grpc::ClientContext* context) {
+  absl::MutexLock lock(&mutex_);
+  active_ = stopping_ ? nullptr : context;
+  return !stopping_;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,104 @@
+#include "frontend/routing/worker_monitor.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/mutex.h>
+#include <gtest/gtest.h>
+
+#include "frontend/routing/worker_client.h"
+#include "tests/testing/fake_worker.h"
+
+namespace lockstep {
+namespace {
+
+using ::lockstep::testing::FakeWorker;
+
+constexpr uint32_t kVocabularySize = 259;
+
+// Counts how often readiness turned, and waits for it.
+class Turns {
+ public:
+  void Add() {
+    absl::MutexLock lock(&mutex_);
+    ++turns_;
+  }
+  void WaitFor(int number) {
+    const auto are_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return turns_ >= number;
+    };
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&are_there));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  int turns_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
+  FakeWorker worker;
+  worker.Start();  // for its address
+  worker.Stop();
+  WorkerClient client(worker.address());
+  WorkerMonitor monitor(&client, kVocabularySize);
+  Turns turns;
+  monitor.Start([&] { turns.Add(); });
+  const auto unreachable = absl::UnavailableError(absl::StrCat(
+      "the worker at ", worker.address(),
+      " cannot be reached; start it, or name another with --worker_address."));
+  EXPECT_EQ(monitor.Model().status(), unreachable);
+
+  worker.Start();
+  turns.WaitFor(1);
+  ASSERT_TRUE(monitor.Model().ok()) << monitor.Model().status();
+  EXPECT_EQ(monitor.Model()->name, "fake");
+  EXPECT_EQ(monitor.Model()->max_context_tokens, 100);
+  EXPECT_EQ(monitor.Model()->vocabulary_size, kVocabularySize);
+
+  worker.SetServing(false);
+  turns.WaitFor(2);
+  EXPECT_EQ(monitor.Model().status(),
+            absl::UnavailableError(
+                absl::StrCat("the worker at ", worker.address(),
+                             " is not ready: it is starting or leaving.")));
+  worker.SetServing(true);
+  turns.WaitFor(3);
+
+  worker.Stop();
+  turns.WaitFor(4);
+  EXPECT_EQ(monitor.Model().status(), unreachable);
+  worker.model_info().set_name("other");
+  worker.Start();
+  turns.WaitFor(5);
+  EXPECT_EQ(monitor.Model()->name, "other");
+}
+
+TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {
+  FakeWorker worker;
+  worker.Start();
+  WorkerClient client(worker.address());
+  WorkerMonitor monitor(&client, /*tokenizer_vocabulary_size=*/1000);
+  Turns turns;
+  monitor.Start([&] { turns.Add(); });
+  worker.WaitForModelInfos(2);  // so what the first said is known
+  EXPECT_EQ(monitor.Model().status(),
+            absl::UnavailableError(absl::StrCat(
+                "the worker at ", worker.address(),
+                " serves fake with a vocabulary of 259 ids, but the tokenizer "
+                "has 1000; start the gateway with the --model of the "
+                "worker.")));
+  worker.Stop();
+  worker.model_info().set_vocabulary_size(1000);
+  worker.Start();
+  turns.WaitFor(1);
+  EXPECT_TRUE(monitor.Model().ok());
+}
+
+TEST(WorkerMonitor, StopsWhileItWaits) {
+  WorkerClient client("127.0.0.1:1");
+  WorkerMonitor monitor(&client, kVocabularySize);
+  monitor.Start([] {});
+  monitor.Stop();
+}
+
+}  // namespace
+}  // namespace lockstep
