@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""The script `lockstep` with stand-ins for Bazel and for what it starts.
+
+Each stand-in writes what happens to it to the file `events`. What the script
+does with the real programs is tested by hand: tools/fresh_machine.sh.
+"""
+
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import unittest
+
+CHECKOUT = pathlib.Path(os.path.realpath(__file__)).parents[2]
+LIMIT_S = 60  # Only a failing test waits for it.
+
+SERVER = """#!/usr/bin/env python3
+import os, signal, sys
+def tell(what):
+    with open("events", "a") as events:
+        events.write(f"{os.path.basename(sys.argv[0])} {what}\\n")
+def stop(*_):
+    tell("stops")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+tell(" ".join(sys.argv[1:]))
+print("the last words", flush=True)
+BEHAVIOUR
+"""
+SERVES = """
+listen = [flag.partition("=")[2] for flag in sys.argv if flag.startswith("--listen=")]
+open(f"serving.{listen[0]}", "w").close()
+while True: signal.pause()
+"""
+DIES = "sys.exit(7)"
+
+AWAIT_SERVING = """#!/bin/sh
+until [ -e "serving.$1" ]; do sleep 0.01; done
+"""
+
+BAZEL = """#!/bin/sh
+[ "$2" != --check_up_to_date ] || exit "${BAZEL_UP_TO_DATE-0}"
+echo "bazel $1" >> events
+cat bazel_output
+exit "${BAZEL_STATUS-0}"
+"""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class LockstepTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        shutil.copy(CHECKOUT / "lockstep", self.root / "lockstep")
+        self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\n")
+        self.program("tools/fetch.sh", '#!/bin/sh\necho "fetch $1" >> events\n')
+        self.program("bin/bazel", BAZEL)
+        self.program("bazel-bin/tools/await_serving", AWAIT_SERVING)
+        self.program("bazel-bin/worker/worker", SERVER.replace("BEHAVIOUR", SERVES))
+        self.program("bazel-bin/frontend/gateway", SERVER.replace("BEHAVIOUR", SERVES))
+        (self.root / "bazel_output").touch()
+        (self.root / "events").touch()
+        self.ready_block = []
+        self.worker_at = f"127.0.0.1:{free_port()}"
+        self.gateway_at = f"127.0.0.1:{free_port()}"
+
+    def program(self, path, text):
+        path = self.root / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+    def events(self):
+        return (self.root / "events").read_text().splitlines()
+
+    def start(self, *arguments, **environment):
+        process = subprocess.Popen(
+            [self.root / "lockstep", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                "HOME": str(self.root / "home"),
+                "PATH": f"{self.root}/bin:/usr/local/bin:/usr/bin:/bin",
+                **environment,
+            },
+        )
+        self.addCleanup(process.kill)
+        return process
+
+    def run_to_end(self, *arguments, **environment):
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=LIMIT_S)
+        return process.returncode, out, err
+
+    def start_up(self, *flags):
+        return self.start(
+            "up", f"--worker_listen={self.worker_at}", "--gateway_listen", self.gateway_at, *flags
+        )
+
+    def start_until_ready(self, *flags):
+        process = self.start_up(*flags)
+        for line in process.stdout:
+            if line.startswith("Ctrl-C stops it"):
+                return process
+            self.ready_block.append(line.strip())
+        self.fail(f"never ready: {process.communicate()[1]}")
+
+    def test_up_starts_both_and_an_interrupt_stops_the_gateway_first(self):
+        process = self.start_until_ready()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(f"{self.gateway_at} lockstep.v1.Inference/Generate", "\n".join(self.ready_block))
+        starts = [event.partition(" ")[0] for event in self.events()]
+        self.assertEqual(starts, ["fetch", "worker", "gateway", "gateway", "worker"])
+        self.assertEqual(self.events()[-2:], ["gateway stops", "worker stops"])
+
+    def test_up_passes_flags_on(self):
+        model = self.root / "a model"
+        model.mkdir()
+        process = self.start_until_ready(
+            "--model", str(model), "--tensor_parallel_size", "2", "--page_size=32", "--gateway_flag=--v=1"
+        )
+        process.terminate()
+        process.communicate(timeout=LIMIT_S)
+        worker, gateway = self.events()[:2]
+        for flag in (f"--model={model}", "--tensor_parallel_size=2", "--page_size=32", self.worker_at):
+            self.assertIn(flag, worker)
+        for flag in ("--v=1", f"--listen={self.gateway_at}", self.worker_at):
+            self.assertIn(flag, gateway)
+
+    def test_up_refuses_a_port_in_use(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            self.gateway_at = f"127.0.0.1:{listener.getsockname()[1]}"
+            process = self.start_up()
+            _, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(f"something listens on {self.gateway_at} already", err)
+        self.assertIn("--gateway_listen", err)
+        self.assertEqual(self.events(), [])
+
+    def test_up_refuses_a_model_that_is_not_there(self):
+        status, _, err = self.run_to_end("up", "--model=nowhere")
+        self.assertEqual(status, 1)
+        self.assertIn("--model is nowhere", err)
+
+    def test_up_shows_why_a_worker_does_not_start(self):
+        self.program("bazel-bin/worker/worker", SERVER.replace("BEHAVIOUR", DIES))
+        process = self.start_up()
+        _, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("the last words", err)
+        self.assertIn("the worker ended with status 7", err)
+
+    def test_up_stops_the_worker_when_the_gateway_dies(self):
+        self.program("bazel-bin/frontend/gateway", SERVER.replace("BEHAVIOUR", DIES))
+        process = self.start_up()
+        _, err = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn("the gateway ended with status 7", err)
+        self.assertEqual(self.events()[-1], "worker stops")
+
+    def test_test_counts_what_passed(self):
+        (self.root / "bazel_output").write_text(
+            "//kernels:ops_test            PASSED in 0.3s\n"
+            "//common:digest_test (cached) PASSED in 0.1s\n"
+        )
+        status, out, _ = self.run_to_end("test")
+        self.assertEqual(status, 0)
+        self.assertEqual(out.splitlines()[-1], "2 passed, 0 failed")
+        self.assertEqual(self.events(), ["fetch model", "fetch tokenizers", "bazel test"])
+
+    def test_test_counts_what_failed(self):
+        (self.root / "bazel_output").write_text(
+            "//kernels:ops_test     PASSED in 0.3s\n"
+            "//common:digest_test   FAILED in 0.1s\n"
+            "//common:status_test   TIMEOUT in 60.1s\n"
+            "//worker:leader_test   FAILED TO BUILD\n"
+            "//worker:group_test    NO STATUS\n"
+        )
+        status, out, _ = self.run_to_end("test", BAZEL_STATUS="3")
+        self.assertEqual(status, 1)
+        self.assertEqual(out.splitlines()[-1], "1 passed, 4 failed")
+
+    def test_test_fails_when_nothing_could_run(self):
+        status, out, _ = self.run_to_end("test", BAZEL_STATUS="1")
+        self.assertEqual(status, 1)
+        self.assertEqual(out.splitlines()[-1], "0 passed, 1 failed")
+
+    def test_shows_why_an_installation_failed(self):
+        self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\necho no mirror >&2\nexit 100\n")
+        status, _, err = self.run_to_end("build")
+        self.assertEqual(status, 1)
+        self.assertIn("no mirror", err)
+
+    def test_is_silent_when_all_is_built(self):
+        status, out, err = self.run_to_end("build")
+        self.assertEqual((status, out, err, self.events()), (0, "", "", []))
+        self.run_to_end("build", BAZEL_UP_TO_DATE="1")
+        self.assertEqual(self.events(), ["bazel build"])
+
+    def test_knows_what_it_does_not_know(self):
+        status, _, err = self.run_to_end("fly")
+        self.assertEqual(status, 1)
+        self.assertIn("there is no command fly", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
