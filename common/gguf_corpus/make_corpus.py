@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of gguf_file_fuzz_test into this folder."""
+"""Writes the seeds of the GGUF fuzz tests into this folder."""
 import pathlib
 import struct
 
@@ -45,12 +45,34 @@ ARRAYS = [
 ]
 TENSORS = [tensor("one", [3, 2], 0, 0), tensor("two", [32], 8, 32)]
 
+
+
+def model(architecture):
+    """One layer, hidden 4, two heads of 2: each tensor in a slot of 64 bytes."""
+    sizes = {"block_count": 1, "context_length": 8, "embedding_length": 4,
+             "feed_forward_length": 4, "attention.head_count": 2, "vocab_size": 4}
+    entries = [entry("general.architecture", 8, string(architecture))]
+    entries += [entry(f"{architecture}.{key}", 4, struct.pack("<I", value))
+                for key, value in sizes.items()]
+    entries.append(entry(f"{architecture}.attention.layer_norm_rms_epsilon", 6,
+                         struct.pack("<f", 1e-5)))
+    matrices = ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"]
+    shapes = {"token_embd": [4, 4], "output_norm": [4], "rope_freqs": [1],
+              "blk.0.attn_norm": [4], "blk.0.ffn_norm": [4],
+              **{f"blk.0.{name}": [4, 4] for name in matrices}}
+    tensors = [tensor(f"{name}.weight", shape, 0, 64 * i)
+               for i, (name, shape) in enumerate(shapes.items())]
+    return file(3, entries, tensors, struct.pack("<f", 1) * (16 * len(shapes)))
+
+
 SEEDS = {
     "empty": file(3, [], [], b""),
     "numbers": file(3, [ARCHITECTURE, *NUMBERS], [], b""),
     "arrays": file(2, ARRAYS, [], b""),
     "tensors": file(3, [ARCHITECTURE, entry("general.alignment", 4, struct.pack("<I", 32))],
                     TENSORS, bytes(66)),
+    "llama": model("llama"),
+    "qwen3": model("qwen3"),
 }
 
 for name, data in SEEDS.items():
