@@ -1,0 +1,129 @@
+#include "worker/weights/gguf_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/testing/gguf_writer.h"
+#include "worker/weights/gguf_names.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::DType;
+using ::lockstep::testing::GgufWriter;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// `bytes` must outlive the result.
+absl::StatusOr<std::unique_ptr<GgufSource>> Read(const std::string& bytes) {
+  auto file = GgufFile::Parse(
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          bytes.size()),
+      "m.gguf");
+  if (!file.ok()) return file.status();
+  return GgufSource::Create(*std::move(file));
+}
+
+TEST(GgufSource, KnowsGgmlsTypesByNumber) {
+  struct Case {
+    uint32_t number;
+    DType type;
+    size_t row_bytes;  // of 256 values
+  };
+  const Case cases[] = {
+      {0, DType::kF32, 1024},  {1, DType::kF16, 512},  {2, DType::kQ4_0, 144},
+      {3, DType::kQ4_1, 160},  {8, DType::kQ8_0, 272}, {14, DType::kQ6_K, 210},
+      {30, DType::kBF16, 512},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(kernels::DTypeName(c.type));
+    GgufWriter writer;
+    writer.AddTensor("w", {2, 256}, c.number,
+                     std::string(2 * c.row_bytes, 'x'));
+    const std::string bytes = writer.Finish();
+    const auto source = Read(bytes);
+    ASSERT_TRUE(source.ok()) << source.status();
+    const auto tensor = (*source)->Get("w");
+    ASSERT_TRUE(tensor.ok());
+    EXPECT_EQ(tensor->type, c.type);
+    EXPECT_THAT(tensor->shape, ElementsAre(2, 256));
+    EXPECT_EQ(std::string(tensor->bytes.begin(), tensor->bytes.end()),
+              std::string(2 * c.row_bytes, 'x'));
+  }
+}
+
+TEST(GgufSource, ShowsTensorsByHuggingFacesNames) {
+  GgufWriter writer;
+  writer.AddTensor("output_norm.weight", {1}, 0, "abcd");
+  writer.AddTensor("blk.10.ffn_up.weight", {1}, 0, "abcd");
+  const std::string bytes = writer.Finish();
+  const auto source = Read(bytes);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_THAT(
+      (*source)->Names(),
+      ElementsAre("model.layers.10.mlp.up_proj.weight", "model.norm.weight"));
+  EXPECT_EQ((*source)->Get("output.weight").status(),
+            absl::NotFoundError("m.gguf has no tensor output.weight."));
+}
+
+TEST(GgufNames, StayAsTheyAreWhereTheyAreNotKnown) {
+  for (const char* name :
+       {"rope_freqs.weight", "blk.0.attn_q.bias", "blk.0", "blk.", ""}) {
+    EXPECT_EQ(HuggingFaceName(name), name);
+  }
+}
+
+TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
+  struct Case {
+    void (*add)(GgufWriter&);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 256}, 12, "x");
+       },
+       "m.gguf: tensor \"w\" is of ggml's type 12 (Q4_K), which is not "
+       "supported; supported are F32, F16, Q4_0, Q4_1, Q8_0, Q6_K, BF16."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 256}, 999, "x");
+       },
+       "ggml's type 999 (a type that is not known)"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 48}, 8, "x");
+       },
+       "m.gguf: tensor \"w\" has rows of 48 values, expected a multiple of 32 "
+       "for Q8_0."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 2}, 0, "x");
+       },
+       "m.gguf: tensor \"w\" takes 4 blocks of 4 bytes from byte"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {1ll << 31, 1ll << 31}, 0, "x");
+       },
+       "takes 4611686018427387904 blocks of 4 bytes"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {16}, 0, std::string(64, 'x'));
+         w.AddTensorInfo("v", {1}, 0, 32);
+       },
+       "tensor \"v\" begins at byte"},
+      {[](GgufWriter& w) {
+         w.AddTensor("output.weight", {1}, 0, "abcd");
+         w.AddTensor("lm_head.weight", {1}, 0, "abcd");
+       },
+       "there under another name"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.message);
+    GgufWriter writer;
+    c.add(writer);
+    const std::string bytes = writer.Finish();
+    const auto source = Read(bytes);
+    ASSERT_FALSE(source.ok());
+    EXPECT_THAT(std::string(source.status().message()), HasSubstr(c.message));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
