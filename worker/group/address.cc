@@ -43,4 +43,21 @@ absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
   return found.begin()->endpoint();
 }
 
+absl::Status CheckCanListen(absl::string_view address, absl::string_view flag) {
+  boost::asio::io_context context;
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto endpoint,
+                            Resolve(context, address, flag));
+  boost::asio::ip::tcp::acceptor acceptor(context);
+  boost::system::error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error)
+    acceptor.set_option(boost::asio::socket_base::reuse_address(true));
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(1, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", address, " (", error.message(),
+                   "); choose another with --", flag, "."));
+}
+
 }  // namespace lockstep

@@ -18,9 +18,13 @@ struct HostPort {
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view address,
                                        absl::string_view flag);
 
-// The first address of the host. UNAVAILABLE names the flag and the host.
+// The first address of the host. Starts no thread. UNAVAILABLE names the flag
+// and the host.
 absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
     boost::asio::io_context& context, absl::string_view address,
     absl::string_view flag);
+
+// Whether a server could listen there now. UNAVAILABLE names the flag.
+absl::Status CheckCanListen(absl::string_view address, absl::string_view flag);
 
 }  // namespace lockstep

@@ -31,5 +31,17 @@ TEST(Resolve, FindsALiteralAddress) {
   EXPECT_TRUE(endpoint->address().is_loopback());
 }
 
+TEST(CheckCanListen, NamesTheFlagWhenTheAddressIsInUse) {
+  EXPECT_TRUE(CheckCanListen("127.0.0.1:0", "listen").ok());
+  boost::asio::io_context context;
+  const boost::asio::ip::tcp::acceptor taken(
+      context, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto status = CheckCanListen(
+      "127.0.0.1:" + std::to_string(taken.local_endpoint().port()), "listen");
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(status.message().find("choose another with --listen"),
+            absl::string_view::npos);
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -1,8 +1,24 @@
 #include "worker/group/step_history.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <glog/logging.h>
+
+#include <algorithm>
 
 namespace lockstep {
+namespace {
+
+// glog cuts a longer entry off.
+constexpr size_t kLinesOfALogEntry = 64;
+
+void AppendLine(std::string* out, const StepHistory::Entry& entry) {
+  absl::StrAppend(out, "step ", entry.step, " messages ", entry.messages,
+                  " tokens ", entry.tokens, " digest ", ToHex(entry.digest),
+                  "\n");
+}
+
+}  // namespace
 
 StepHistory::StepHistory(int capacity) : capacity_(capacity) {
   ring_.reserve(capacity_);
@@ -27,13 +43,18 @@ std::vector<StepHistory::Entry> StepHistory::Entries() const {
 }
 
 std::string StepHistory::ToString() const {
-  std::string result;
-  for (const Entry& entry : Entries()) {
-    absl::StrAppend(&result, "step ", entry.step, " messages ", entry.messages,
-                    " tokens ", entry.tokens, " digest ", ToHex(entry.digest),
-                    "\n");
+  return absl::StrJoin(Entries(), "", AppendLine);
+}
+
+void StepHistory::WriteToLog() const {
+  const std::vector<Entry> entries = Entries();
+  LOG(ERROR) << "the last " << entries.size() << " steps of this rank:";
+  for (size_t i = 0; i < entries.size(); i += kLinesOfALogEntry) {
+    const size_t end = std::min(i + kLinesOfALogEntry, entries.size());
+    LOG(ERROR) << "\n"
+               << absl::StrJoin(entries.begin() + i, entries.begin() + end, "",
+                                AppendLine);
   }
-  return result;
 }
 
 }  // namespace lockstep

@@ -34,6 +34,9 @@ class StepHistory {
   // One line an entry, oldest first.
   std::string ToString() const;
 
+  // The same, to the log.
+  void WriteToLog() const;
+
  private:
   const size_t capacity_;
   mutable absl::Mutex mutex_;

@@ -1,0 +1,55 @@
+#include "worker/follower.h"
+
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/runtime/rank_loop.h"
+#include "worker/runtime/silent_sink.h"
+#include "worker/runtime/termination_signals.h"
+
+namespace lockstep {
+
+Follower::Follower(const WorkerOptions& options, Rank* rank,
+                   Membership membership, GroupFailure* failure)
+    : options_(options),
+      rank_(rank),
+      failure_(failure),
+      collective_name_(membership.collective_name),
+      source_(options.rank.rank, std::move(membership), failure,
+              FollowerSource::Options()) {
+  IgnoreTerminationSignals();
+  failure_->OnFailure(
+      [this](const auto& cause) { source_.TellFailure(cause); });
+}
+
+// First of all no hook refers to this any more.
+Follower::~Follower() { failure_->Disarm(); }
+
+absl::Status Follower::Run() {
+  const absl::Status status = LoadAndStep();
+  if (status.ok()) {
+    source_.Leave();
+  } else {
+    // The leader is told; does nothing where it is known.
+    failure_->Report(options_.rank.rank, status.message());
+  }
+  return status;
+}
+
+absl::Status Follower::LoadAndStep() {
+  LOCKSTEP_RETURN_IF_ERROR(rank_->Load(collective_name_));
+  failure_->OnFailure([this](const auto& cause) {
+    rank_->collective()->Abort(cause.ToString());
+  });
+  SilentSink sink;
+  return RunRankLoop({.rank = options_.rank.rank,
+                      .scheduler = rank_->scheduler_options(),
+                      .source = &source_,
+                      .engine = rank_->engine(),
+                      .sink = &sink,
+                      .failure = failure_,
+                      .step_timeout = options_.step_timeout,
+                      .on_step_end = nullptr});
+}
+
+}  // namespace lockstep

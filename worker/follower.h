@@ -1,0 +1,42 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <string>
+
+#include "worker/group/follower_source.h"
+#include "worker/group/group_failure.h"
+#include "worker/group/membership.h"
+#include "worker/options.h"
+#include "worker/runtime/rank.h"
+
+namespace lockstep {
+
+// A follower of a group that has formed: computes, and stays silent.
+//
+//   Follower follower(options, &rank, std::move(membership), &failure);
+//   absl::Status status = follower.Run();
+//
+// Made and run once, on the main thread. SIGTERM and SIGINT have no effect from
+// then on: the leader says when to leave, or is gone.
+class Follower {
+ public:
+  // `rank`, which has agreed, and `failure` must outlive this.
+  Follower(const WorkerOptions& options, Rank* rank, Membership membership,
+           GroupFailure* failure);
+  ~Follower();
+
+  // Returns OK after the stop message, otherwise the group's first failure.
+  absl::Status Run();
+
+ private:
+  absl::Status LoadAndStep();
+
+  const WorkerOptions options_;
+  Rank* const rank_;
+  GroupFailure* const failure_;
+  const std::string collective_name_;
+  FollowerSource source_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <memory>
+
+#include "common/grpc_server.h"
+#include "worker/group/group_failure.h"
+#include "worker/group/leader_source.h"
+#include "worker/group/membership.h"
+#include "worker/group/request_inbox.h"
+#include "worker/options.h"
+#include "worker/runtime/rank.h"
+#include "worker/service/admission.h"
+#include "worker/service/drain.h"
+#include "worker/service/load_board.h"
+#include "worker/service/output_router.h"
+#include "worker/service/warm_up.h"
+#include "worker/service/worker_service.h"
+
+namespace lockstep {
+
+// The leader of a group that has formed.
+//
+//   Leader leader(options, &rank, std::move(membership), &failure);
+//   absl::Status status = leader.Run();
+//
+// Made and run once, on the main thread.
+class Leader {
+ public:
+  // `rank`, which has agreed, and `failure` must outlive this.
+  Leader(const WorkerOptions& options, Rank* rank, Membership membership,
+         GroupFailure* failure);
+  ~Leader();
+
+  // Loads, warms up and serves. Returns OK after a drain that every follower
+  // has followed; otherwise the first failure, with all streams ended.
+  absl::Status Run();
+
+ private:
+  absl::Status Prepare();
+  absl::Status Serve();
+  void OnWarm(const absl::Status& status);
+  void OnFailure(const GroupFailure::Cause& cause);
+  void OnStepEnd(const SchedulerStats& stats);
+
+  const WorkerOptions options_;
+  Rank* const rank_;
+  GroupFailure* const failure_;
+  const std::string collective_name_;
+  RequestInbox inbox_;
+  OutputRouter router_;
+  Admission admission_;
+  LoadBoard board_;
+  LeaderSource source_;
+  WorkerService service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<Drain> drain_;
+  WarmUp warm_up_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,143 @@
+// A rank of a worker group: flags → model → group → leader or follower.
+
+#include <absl/strings/str_cat.h>
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/environment_flags.h"
+#include "common/status_macros.h"
+#include "worker/follower.h"
+#include "worker/group/address.h"
+#include "worker/group/group_failure.h"
+#include "worker/group/local_ranks.h"
+#include "worker/group/rendezvous_follower.h"
+#include "worker/group/rendezvous_leader.h"
+#include "worker/leader.h"
+#include "worker/options.h"
+#include "worker/runtime/rank.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
+// Within it local ranks leave by themselves, once this one is done.
+constexpr absl::Duration kLocalRanksTimeout = absl::Milliseconds(1500);
+
+using Arguments = std::vector<std::string>;
+
+// The ranks after this one on its host. `leader_address` has the port in use.
+absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
+    const WorkerOptions& options, const Arguments& arguments,
+    const std::string& leader_address) {
+  std::vector<LocalRanks::Child> children;
+  for (int i = 1; options.starts_local_ranks && i < options.rank.local_ranks;
+       ++i) {
+    const int rank = options.rank.rank + i;
+    children.push_back(
+        {.rank = rank,
+         .extra_arguments = {
+             absl::StrCat("--rank=", rank), absl::StrCat("--local_index=", i),
+             absl::StrCat("--local_ranks=", options.rank.local_ranks),
+             absl::StrCat("--leader_address=", leader_address)}});
+  }
+  return LocalRanks::Start(arguments, children);
+}
+
+absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
+                                  const WorkerOptions& options,
+                                  const v1::Hello& hello,
+                                  LocalRanks& local_ranks) {
+  std::random_device random;
+  RendezvousLeader::Options gather;
+  gather.timeout = options.group_timeout;
+  gather.report_every = kReportEvery;
+  gather.epoch = uint64_t{random()} << 32 | random();
+  gather.collective_name =
+      absl::StrCat("/lockstep-", getpid(), "-", absl::Hex(gather.epoch));
+  gather.check = [&local_ranks] { return local_ranks.Check(); };
+  return rendezvous.Gather(hello, gather);
+}
+
+template <typename Role>
+absl::Status RunAs(const WorkerOptions& options, Rank& rank,
+                   Membership membership) {
+  LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
+  GroupFailure failure{GroupFailure::Options()};
+  Role role(options, &rank, std::move(membership), &failure);
+  return role.Run();
+}
+
+absl::Status RunLeader(const WorkerOptions& options,
+                       const Arguments& arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
+  LOCKSTEP_RETURN_IF_ERROR(CheckCanListen(options.listen, "listen"));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto rendezvous,
+                            RendezvousLeader::Listen(options.leader_address));
+  const std::string host(options.leader_address, 0,
+                         options.leader_address.rfind(':'));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto local_ranks,
+      StartLocalRanks(options, arguments,
+                      absl::StrCat(host, ":", rendezvous->port())));
+  LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+  LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
+  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
+                            Gather(*rendezvous, options, hello, *local_ranks));
+  const absl::Status status =
+      RunAs<Leader>(options, *rank, std::move(membership));
+  local_ranks->WaitForAll(kLocalRanksTimeout);
+  return status;
+}
+
+absl::Status RunFollower(const WorkerOptions& options,
+                         const Arguments& arguments) {
+  LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto local_ranks,
+      StartLocalRanks(options, arguments, options.leader_address));
+  LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+  LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
+  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
+                            JoinGroup(options.leader_address, hello,
+                                      options.group_timeout, kReportEvery));
+  const absl::Status status =
+      RunAs<Follower>(options, *rank, std::move(membership));
+  local_ranks->WaitForAll(kLocalRanksTimeout);
+  return status;
+}
+
+absl::Status Run(int argc, char** argv) {
+  const Arguments arguments(argv + 1, argv + argc);
+  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
+  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
+  if (argc > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions options, OptionsFromFlags());
+  LOG(INFO) << options.ToString();
+  return options.is_leader() ? RunLeader(options, arguments)
+                             : RunFollower(options, arguments);
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  google::InitGoogleLogging(argv[0]);
+  gflags::SetUsageMessage("a rank of a Lockstep worker group.");
+  const absl::Status status = lockstep::Run(argc, argv);
+  if (status.ok()) return 0;
+  const std::string message(status.message());
+  std::fprintf(stderr, "worker: %s\n", message.c_str());
+  return 1;
+}

@@ -1,0 +1,209 @@
+#include "worker/options.h"
+
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <gflags/gflags.h>
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+#include "worker/group/address.h"
+
+DEFINE_string(model, "",
+              "The model: a Hugging Face folder or a .gguf file. Required.");
+DEFINE_string(served_model_name, "",
+              "The name requests use. Default: that of the folder or file.");
+DEFINE_string(listen, "0.0.0.0:50052",
+              "host:port of the gRPC service; port 0 takes a free one.");
+DEFINE_int32(tensor_parallel_size, 1, "Ranks of the group, 1 to 64.");
+DEFINE_int32(rank, 0, "This process's rank; 0 leads the group.");
+DEFINE_string(leader_address, "",
+              "host:port at which the leader's group forms. Default: a free "
+              "port of this host, where all ranks run on it, else "
+              "127.0.0.1:7000.");
+DEFINE_int32(local_ranks, 0,
+             "Ranks on this host, which the first of them starts. 0: all from "
+             "this rank on.");
+DEFINE_int32(local_index, 0,
+             "This rank's place among those of its host; above 0 it was "
+             "started by the first. Set by that one.");
+DEFINE_int32(group_timeout, 120,
+             "Seconds within which all ranks must have joined.");
+DEFINE_int32(drain_timeout, 30,
+             "Seconds that live requests have to end after SIGTERM.");
+DEFINE_int32(step_timeout, 300,
+             "Seconds after which a step counts as hanging, and the group as "
+             "broken.");
+DEFINE_int32(threads, 0,
+             "Threads of the kernels of each rank. 0: the usable cores, shared "
+             "among the ranks of this host.");
+DEFINE_string(cpu_isa, "auto",
+              "Instruction set of the kernels: auto, avx512, avx2 or "
+              "reference.");
+DEFINE_int32(page_size, 16,
+             "Tokens of a KV page, a power of two from 1 to 256.");
+DEFINE_int64(kv_cache_memory_mib, 0,
+             "Memory for KV pages of each rank, in MiB. 0: a quarter of what "
+             "this host or its control group has, shared among local ranks.");
+DEFINE_int32(num_pages, 0,
+             "KV pages of each rank, whatever memory they take. 0: as "
+             "--kv_cache_memory_mib allows.");
+DEFINE_int32(max_step_tokens, 512, "Tokens computed in one step.");
+DEFINE_int32(max_num_seqs, 64, "Sequences that run at the same time.");
+DEFINE_int32(max_context, 0,
+             "Tokens of a sequence, prompt and output. 0: the model's, as far "
+             "as the KV cache holds it.");
+DEFINE_int32(max_queued_requests, 256,
+             "Requests that may wait for their first step.");
+DEFINE_int64(max_queued_tokens, 0,
+             "Prompt tokens that may wait for their first step. 0: eight times "
+             "the context.");
+
+namespace lockstep {
+namespace {
+
+constexpr char kDefaultLeaderAddress[] = "127.0.0.1:7000";
+constexpr char kAnyLocalPort[] = "127.0.0.1:0";
+constexpr int kMostRanks = 64;
+constexpr int kMost = 1 << 20;
+
+absl::Status CheckRange(absl::string_view flag, int64_t value, int64_t least,
+                        int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, " is ", value, "; it must be ", least, " to ", most, "."));
+}
+
+absl::Status CheckRanges() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      "tensor_parallel_size", FLAGS_tensor_parallel_size, 1, kMostRanks));
+  const int size = FLAGS_tensor_parallel_size;
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("rank", FLAGS_rank, 0, size - 1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("local_ranks", FLAGS_local_ranks, 0,
+                                      size - FLAGS_rank + FLAGS_local_index));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("local_index", FLAGS_local_index, 0, FLAGS_rank));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("group_timeout", FLAGS_group_timeout, 1, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("drain_timeout", FLAGS_drain_timeout, 0, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("step_timeout", FLAGS_step_timeout, 1, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 0, 1024));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      "kv_cache_memory_mib", FLAGS_kv_cache_memory_mib, 0, int64_t{1} << 30));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("num_pages", FLAGS_num_pages, 0, 1 << 30));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("max_num_seqs", FLAGS_max_num_seqs, 1, 4096));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("max_step_tokens", FLAGS_max_step_tokens,
+                                      FLAGS_max_num_seqs, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("max_context", FLAGS_max_context, 0, 1 << 30));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("max_queued_requests", FLAGS_max_queued_requests, 1, kMost));
+  return CheckRange("max_queued_tokens", FLAGS_max_queued_tokens, 0,
+                    int64_t{1} << 40);
+}
+
+absl::Status CheckPageSize() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange("page_size", FLAGS_page_size, 1, 256));
+  if ((FLAGS_page_size & (FLAGS_page_size - 1)) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--page_size is ", FLAGS_page_size, "; it must be a power of two."));
+}
+
+int NumLocalRanks() {
+  if (FLAGS_local_ranks > 0) return FLAGS_local_ranks;
+  return FLAGS_tensor_parallel_size - FLAGS_rank;
+}
+
+std::string LeaderAddress() {
+  if (!FLAGS_leader_address.empty()) return FLAGS_leader_address;
+  const bool all_are_local = NumLocalRanks() == FLAGS_tensor_parallel_size;
+  return all_are_local ? kAnyLocalPort : kDefaultLeaderAddress;
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerOptions> OptionsFromFlags() {
+  if (FLAGS_model.empty()) {
+    return absl::InvalidArgumentError(
+        "--model is not given; it names a Hugging Face folder or a .gguf "
+        "file.");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRanges());
+  LOCKSTEP_RETURN_IF_ERROR(CheckPageSize());
+  LOCKSTEP_RETURN_IF_ERROR(ParseHostPort(FLAGS_listen, "listen").status());
+
+  WorkerOptions options;
+  options.rank = {.model = FLAGS_model,
+                  .rank = FLAGS_rank,
+                  .size = FLAGS_tensor_parallel_size,
+                  .local_index = FLAGS_local_index,
+                  .local_ranks = NumLocalRanks(),
+                  .threads = FLAGS_threads,
+                  .cpu_isa = FLAGS_cpu_isa,
+                  .page_size = FLAGS_page_size,
+                  .kv_cache_memory_mib = FLAGS_kv_cache_memory_mib,
+                  .num_pages = FLAGS_num_pages,
+                  .max_step_tokens = FLAGS_max_step_tokens,
+                  .max_sequences = FLAGS_max_num_seqs,
+                  .max_context = FLAGS_max_context};
+  options.served_model_name = FLAGS_served_model_name.empty()
+                                  ? DefaultModelName(FLAGS_model)
+                                  : FLAGS_served_model_name;
+  options.listen = FLAGS_listen;
+  options.leader_address = LeaderAddress();
+  options.starts_local_ranks =
+      FLAGS_local_index == 0 && options.rank.local_ranks > 1;
+  options.group_timeout = absl::Seconds(FLAGS_group_timeout);
+  options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
+  options.step_timeout = absl::Seconds(FLAGS_step_timeout);
+  options.max_queued_requests = FLAGS_max_queued_requests;
+  options.max_queued_tokens = FLAGS_max_queued_tokens;
+  return options;
+}
+
+std::string DefaultModelName(const std::string& model) {
+  absl::string_view name = model;
+  while (name.size() > 1 && absl::ConsumeSuffix(&name, "/")) {
+  }
+  name = name.substr(name.rfind('/') + 1);
+  if (absl::EndsWithIgnoreCase(name, ".gguf")) {
+    name.remove_suffix(sizeof(".gguf") - 1);
+  }
+  return std::string(name);
+}
+
+std::string WorkerOptions::ToString() const {
+  std::string text;
+  const auto add = [&text](absl::string_view flag, const auto& value) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", "--", flag, "=", value);
+  };
+  add("model", rank.model);
+  add("served_model_name", served_model_name);
+  add("listen", listen);
+  add("tensor_parallel_size", rank.size);
+  add("rank", rank.rank);
+  add("leader_address", leader_address);
+  add("local_ranks", rank.local_ranks);
+  add("local_index", rank.local_index);
+  add("group_timeout", absl::ToInt64Seconds(group_timeout));
+  add("drain_timeout", absl::ToInt64Seconds(drain_timeout));
+  add("step_timeout", absl::ToInt64Seconds(step_timeout));
+  add("threads", rank.threads);
+  add("cpu_isa", rank.cpu_isa);
+  add("page_size", rank.page_size);
+  add("kv_cache_memory_mib", rank.kv_cache_memory_mib);
+  add("num_pages", rank.num_pages);
+  add("max_step_tokens", rank.max_step_tokens);
+  add("max_num_seqs", rank.max_sequences);
+  add("max_context", rank.max_context);
+  add("max_queued_requests", max_queued_requests);
+  add("max_queued_tokens", max_queued_tokens);
+  return text;
+}
+
+}  // namespace lockstep

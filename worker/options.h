@@ -1,0 +1,41 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <cstdint>
+#include <string>
+
+#include "worker/runtime/rank.h"
+
+namespace lockstep {
+
+// What one worker process was told, by flags or by the environment, checked.
+struct WorkerOptions {
+  RankOptions rank;
+  std::string served_model_name;
+  std::string listen;          // host:port of the gRPC service, the leader's
+  std::string leader_address;  // host:port of the rendezvous
+  // This process started the ranks after it on this host, or was started so.
+  bool starts_local_ranks = false;
+  absl::Duration group_timeout;
+  absl::Duration drain_timeout;
+  absl::Duration step_timeout;
+  int max_queued_requests = 0;
+  int64_t max_queued_tokens = 0;  // 0: a few times the context
+
+  bool is_leader() const { return rank.rank == 0; }
+
+  // One line a flag, for the log.
+  std::string ToString() const;
+};
+
+// Reads the flags of this binary, after SetFlagsFromEnvironment and
+// ParseCommandLineFlags. INVALID_ARGUMENT names the flag, its value and limit.
+absl::StatusOr<WorkerOptions> OptionsFromFlags();
+
+// The default of --served_model_name: the last part of the model's path,
+// without ".gguf".
+std::string DefaultModelName(const std::string& model);
+
+}  // namespace lockstep

@@ -1,0 +1,19 @@
+#include "worker/runtime/build_id.h"
+
+#include "common/digest.h"
+#include "common/mapped_file.h"
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::StatusOr<std::string> BuildId() {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto binary,
+                            MappedFile::Open("/proc/self/exe"));
+  const auto bytes = binary->bytes();
+  DigestBuilder builder;
+  builder.Add(absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                                bytes.size()));
+  return ToHex(builder.Finish());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,53 @@
+#include "worker/runtime/kv_capacity.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int kLeastContext = 2;  // a prompt token and an output token
+constexpr int64_t kMostPages = 1 << 30;
+
+int64_t PagesOf(int64_t tokens, int page_size) {
+  return (tokens + page_size - 1) / page_size;
+}
+
+}  // namespace
+
+absl::StatusOr<int> NumPages(const KvCapacityInput& input) {
+  const int longest =
+      input.max_context > 0 ? input.max_context : input.model_max_context;
+  const int64_t all_sequences =
+      input.max_sequences * PagesOf(longest, input.page_size);
+  const int64_t num_pages =
+      input.num_pages > 0 ? input.num_pages
+                          : std::min({input.memory_bytes / input.page_bytes,
+                                      all_sequences, kMostPages});
+  LOCKSTEP_RETURN_IF_ERROR(MaxContext(input, num_pages).status());
+  return num_pages;
+}
+
+absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages) {
+  const int64_t tokens = int64_t{num_pages} * input.page_size;
+  if (input.max_context > input.model_max_context) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max_context is ", input.max_context,
+                     "; the model's is ", input.model_max_context, "."));
+  }
+  const int64_t least = std::max(input.max_context, kLeastContext);
+  if (tokens < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the KV cache holds ", num_pages, " pages of ", input.page_size,
+        " tokens, too few for one sequence of ", least, " (a page takes ",
+        input.page_bytes, " bytes of each rank); raise --kv_cache_memory_mib ",
+        "or --num_pages, or lower --max_context."));
+  }
+  if (input.max_context > 0) return input.max_context;
+  return static_cast<int>(std::min<int64_t>(input.model_max_context, tokens));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+
+namespace lockstep {
+
+// What decides how many KV pages a rank can hold, and how long a sequence can
+// be.
+struct KvCapacityInput {
+  int64_t page_bytes = 0;  // on this rank
+  int page_size = 16;      // tokens
+  int num_pages = 0;       // --num_pages; 0: as memory allows
+  int64_t memory_bytes = 0;
+  int max_sequences = 64;
+  int max_context = 0;        // --max_context; 0: the model's
+  int model_max_context = 0;  // tokens
+};
+
+// Pages of this rank: --num_pages, or what fits `memory_bytes`, but no more
+// than all sequences at their full length need. INVALID_ARGUMENT names the
+// flags when there is not even one sequence of --max_context.
+absl::StatusOr<int> NumPages(const KvCapacityInput& input);
+
+// Tokens of a sequence, once the group has agreed on `num_pages`:
+// --max_context, or the model's as far as the pages go.
+absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages);
+
+}  // namespace lockstep

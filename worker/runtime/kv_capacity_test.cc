@@ -1,0 +1,63 @@
+#include "worker/runtime/kv_capacity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+KvCapacityInput Input() {
+  return {.page_bytes = 1000,
+          .page_size = 16,
+          .num_pages = 0,
+          .memory_bytes = 1'000'000,
+          .max_sequences = 4,
+          .max_context = 0,
+          .model_max_context = 8000};
+}
+
+TEST(NumPages, IsWhatFitsTheMemory) { EXPECT_EQ(*NumPages(Input()), 1000); }
+
+TEST(NumPages, IsNoMoreThanAllSequencesNeed) {
+  KvCapacityInput input = Input();
+  input.max_context = 100;
+  EXPECT_EQ(*NumPages(input), 4 * 7);
+}
+
+TEST(NumPages, TheFlagDecides) {
+  KvCapacityInput input = Input();
+  input.num_pages = 12'345;
+  EXPECT_EQ(*NumPages(input), 12'345);
+}
+
+TEST(NumPages, TooFewForOneSequenceNamesTheFlags) {
+  KvCapacityInput input = Input();
+  input.num_pages = 6;
+  input.max_context = 97;
+  const auto result = NumPages(input);
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr("holds 6 pages of 16 tokens, too few for one sequence "
+                        "of 97"));
+
+  input = Input();
+  input.memory_bytes = 999;
+  EXPECT_FALSE(NumPages(input).ok());
+}
+
+TEST(MaxContext, IsTheModelsAsFarAsThePagesGo) {
+  EXPECT_EQ(*MaxContext(Input(), 1000), 8000);
+  EXPECT_EQ(*MaxContext(Input(), 100), 1600);
+}
+
+TEST(MaxContext, AboveTheModelsNamesTheFlag) {
+  KvCapacityInput input = Input();
+  input.max_context = 8001;
+  EXPECT_EQ(MaxContext(input, 1000).status().message(),
+            "--max_context is 8001; the model's is 8000.");
+}
+
+}  // namespace
+}  // namespace lockstep

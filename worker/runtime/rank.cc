@@ -1,0 +1,194 @@
+#include "worker/runtime/rank.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/digest.h"
+#include "common/status_macros.h"
+#include "worker/collectives/shared_memory_collective.h"
+#include "worker/collectives/single_collective.h"
+#include "worker/engine/model_engine.h"
+#include "worker/runtime/build_id.h"
+#include "worker/runtime/host_limits.h"
+
+namespace lockstep {
+namespace {
+
+// The weights are mapped, so the system takes them back when memory is short;
+// the KV pages it can not.
+constexpr int kMemoryShareOfKvCache = 4;
+constexpr int kLeastLogitsRows = 64;
+
+int64_t KvMemoryBytes(const RankOptions& options) {
+  if (options.kv_cache_memory_mib > 0) {
+    return options.kv_cache_memory_mib << 20;
+  }
+  return UsableMemoryBytes() / kMemoryShareOfKvCache / options.local_ranks;
+}
+
+KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
+                           const Shard& shard) {
+  return {.page_bytes = static_cast<int64_t>(
+              ModelEngine::PageBytes(model.config, shard, options.page_size)),
+          .page_size = options.page_size,
+          .num_pages = options.num_pages,
+          .memory_bytes = KvMemoryBytes(options),
+          .max_sequences = options.max_sequences,
+          .max_context = options.max_context,
+          .model_max_context = model.config.max_context};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model, OpenModel(options.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(Shard shard,
+                            MakeShard(model.config, model.row_parallel_block,
+                                      options.rank, options.size));
+  std::unique_ptr<Rank> rank(
+      new Rank(options, std::move(model), std::move(shard)));
+  LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
+  return rank;
+}
+
+Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard)
+    : options_(options),
+      model_(std::move(model)),
+      shard_(std::move(shard)),
+      capacity_(CapacityOf(options_, model_, shard_)) {}
+
+Rank::~Rank() = default;
+
+absl::Status Rank::StartKernels() {
+  const std::vector<int> cores = UsableCores();
+  const int num_cores = cores.size();
+  threads_ = options_.threads > 0
+                 ? options_.threads
+                 : std::max(1, num_cores / options_.local_ranks);
+  const int all_threads = threads_ * options_.local_ranks;
+  // Where the group leaves cores free, another one may run beside it.
+  const bool pin =
+      all_threads == num_cores && cores.back() - cores.front() == num_cores - 1;
+  pool_ = std::make_unique<kernels::ThreadPool>(kernels::ThreadPool::Options{
+      .num_threads = threads_,
+      .first_core = pin ? cores.front() + options_.local_index * threads_ : -1,
+      .oversubscribed = all_threads > num_cores});
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ops_, kernels::Ops::Create(options_.cpu_isa, pool_.get()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Hello> Rank::hello() const {
+  v1::Hello hello;
+  hello.set_rank(options_.rank);
+  hello.set_tensor_parallel_size(options_.size);
+  LOCKSTEP_ASSIGN_OR_RETURN(*hello.mutable_build_id(), BuildId());
+  hello.set_model_fingerprint(model_.fingerprint);
+  DigestBuilder configuration;
+  for (const int value :
+       {options_.page_size, options_.max_step_tokens, options_.max_sequences,
+        options_.max_context, options_.num_pages}) {
+    configuration.Add(static_cast<uint64_t>(value));
+  }
+  hello.set_configuration_digest(ToHex(configuration.Finish()));
+  hello.set_num_pages(own_num_pages_);
+  hello.set_isa(ops_->isa());
+  hello.set_process_id(getpid());
+  return hello;
+}
+
+absl::Status Rank::Agree(int num_pages) {
+  scheduler_options_.num_pages = num_pages;
+  scheduler_options_.page_size = options_.page_size;
+  scheduler_options_.max_step_tokens = options_.max_step_tokens;
+  scheduler_options_.max_sequences = options_.max_sequences;
+  scheduler_options_.max_logits_rows =
+      std::max(options_.max_sequences, kLeastLogitsRows);
+  LOCKSTEP_ASSIGN_OR_RETURN(scheduler_options_.max_context,
+                            MaxContext(capacity_, num_pages));
+  return ValidateSchedulerOptions(scheduler_options_);
+}
+
+absl::Status Rank::Load(const std::string& collective_name) {
+  LOCKSTEP_RETURN_IF_ERROR(MakeCollective(collective_name));
+  const ModelEngine::Options engine_options = {
+      .num_pages = scheduler_options_.num_pages,
+      .page_size = scheduler_options_.page_size,
+      .max_step_tokens = scheduler_options_.max_step_tokens,
+      .max_sequences = scheduler_options_.max_sequences,
+      .max_logits_rows = scheduler_options_.max_logits_rows};
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      engine_, ModelEngine::Create(model_, shard_, engine_options, &*ops_,
+                                   collective_.get()));
+  return absl::OkStatus();
+}
+
+absl::Status Rank::MakeCollective(const std::string& name) {
+  if (options_.size == 1) {
+    collective_ = std::make_unique<SingleCollective>();
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      collective_,
+      SharedMemoryCollective::Create(name, options_.rank, options_.size,
+                                     SharedMemoryCollective::Options()));
+  return absl::OkStatus();
+}
+
+v1::ModelInfo Rank::model_info(const std::string& name) const {
+  const ModelConfig& config = model_.config;
+  v1::ModelInfo info;
+  info.set_name(name);
+  info.set_architecture(config.architecture);
+  info.set_vocabulary_size(config.vocab_size);
+  info.set_max_context_tokens(scheduler_options_.max_context);
+  info.mutable_eos_token_ids()->Assign(config.eos_token_ids.begin(),
+                                       config.eos_token_ids.end());
+  if (config.bos_token_id.has_value()) {
+    info.set_bos_token_id(*config.bos_token_id);
+  }
+  info.set_num_layers(config.num_layers);
+  info.set_hidden_size(config.hidden_size);
+  info.set_num_attention_heads(config.num_heads);
+  info.set_num_key_value_heads(config.num_kv_heads);
+  info.mutable_weight_types()->Assign(model_.weight_types.begin(),
+                                      model_.weight_types.end());
+  return info;
+}
+
+v1::ServerInfo Rank::server_info() const {
+  const std::vector<int> identical =
+      IdenticalSizes(model_.config, model_.row_parallel_block, options_.size);
+  v1::ServerInfo info;
+  info.set_tensor_parallel_size(options_.size);
+  info.mutable_identical_tensor_parallel_sizes()->Assign(identical.begin(),
+                                                         identical.end());
+  info.set_page_size_tokens(scheduler_options_.page_size);
+  info.set_num_pages(scheduler_options_.num_pages);
+  info.set_max_step_tokens(scheduler_options_.max_step_tokens);
+  info.set_max_sequences(scheduler_options_.max_sequences);
+  info.set_isa(ops_->isa());
+  info.set_threads_per_rank(threads_);
+  return info;
+}
+
+std::string Rank::Description() const {
+  const v1::ServerInfo server = server_info();
+  const int64_t kv_tokens =
+      int64_t{scheduler_options_.num_pages} * scheduler_options_.page_size;
+  return absl::StrCat(
+      model_.config.architecture, " from ", options_.model, ", weights ",
+      absl::StrJoin(model_.weight_types, "+"), ", tensor-parallel size ",
+      options_.size, " (bit-identical sizes: ",
+      absl::StrJoin(server.identical_tensor_parallel_sizes(), ", "), "), ",
+      server.isa(), ", ", threads_, " threads a rank, KV cache of ",
+      scheduler_options_.num_pages, " pages = ", kv_tokens,
+      " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
+      " MiB a rank, context of ", scheduler_options_.max_context, " tokens");
+}
+
+}  // namespace lockstep

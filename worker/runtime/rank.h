@@ -1,0 +1,102 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/ops.h"
+#include "kernels/thread_pool.h"
+#include "proto/group.pb.h"
+#include "proto/worker.pb.h"
+#include "worker/collectives/collective.h"
+#include "worker/engine/engine.h"
+#include "worker/model_spec/shard.h"
+#include "worker/runtime/kv_capacity.h"
+#include "worker/scheduler/scheduler_options.h"
+#include "worker/weights/model_files.h"
+
+namespace lockstep {
+
+struct RankOptions {
+  std::string model;  // a Hugging Face folder or a .gguf file
+  int rank = 0;
+  int size = 1;         // tensor parallel
+  int local_index = 0;  // among the ranks of this host
+  int local_ranks = 1;
+  int threads = 0;  // of the kernels; 0: the cores, shared among local ranks
+  std::string cpu_isa = "auto";
+  int page_size = 16;               // tokens
+  int64_t kv_cache_memory_mib = 0;  // 0: a share of this host's memory
+  int num_pages = 0;                // 0: as memory allows
+  int max_step_tokens = 512;
+  int max_sequences = 64;
+  int max_context = 0;  // tokens; 0: the model's
+};
+
+// What one rank computes with, from the model's file to the engine. It comes
+// up in the order in which a process does:
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options));
+//   …start the other local ranks…              // no thread runs yet
+//   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+//   …rendezvous with rank->hello()…
+//   LOCKSTEP_RETURN_IF_ERROR(rank->Agree(num_pages));
+//   LOCKSTEP_RETURN_IF_ERROR(rank->Load(collective_name));
+//   rank->engine()…
+//
+// One thread, but for the collective's Abort.
+class Rank {
+ public:
+  // Maps the model and checks that it can be cut as asked.
+  static absl::StatusOr<std::unique_ptr<Rank>> Open(const RankOptions& options);
+
+  ~Rank();
+
+  absl::Status StartKernels();
+
+  // All a leader compares. REQUIRES: StartKernels.
+  absl::StatusOr<v1::Hello> hello() const;
+
+  // Takes over the number of pages that the group has agreed on.
+  absl::Status Agree(int num_pages);
+
+  // After Agree. Minutes, for a large model.
+  absl::Status Load(const std::string& collective_name);
+
+  // After Load.
+  Engine* engine() { return engine_.get(); }
+  Collective* collective() { return collective_.get(); }
+
+  // After Agree.
+  const SchedulerOptions& scheduler_options() const {
+    return scheduler_options_;
+  }
+  v1::ModelInfo model_info(const std::string& name) const;
+  v1::ServerInfo server_info() const;
+
+  // One line: what is served, how it is cut and on what it runs.
+  std::string Description() const;
+
+ private:
+  Rank(const RankOptions& options, ModelFiles model, Shard shard);
+  absl::Status MakeCollective(const std::string& name);
+
+  const RankOptions options_;
+  const ModelFiles model_;
+  const Shard shard_;
+  KvCapacityInput capacity_;
+  int own_num_pages_ = 0;
+  int threads_ = 1;
+  SchedulerOptions scheduler_options_;
+
+  std::unique_ptr<kernels::ThreadPool> pool_;
+  std::optional<kernels::Ops> ops_;
+  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Engine> engine_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,71 @@
+#include "worker/runtime/step_loop.h"
+
+#include <absl/strings/str_cat.h>
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+
+absl::Status StepLoop::Run() {
+  while (true) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, Step());
+    if (stop) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<bool> StepLoop::Step() {
+  const bool idle = !parts_.scheduler->HasWork();
+  LOCKSTEP_RETURN_IF_ERROR(parts_.source->Next(idle, &frame_));
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, ApplyMessages());
+  const StepPlan& plan = parts_.scheduler->Plan();
+  LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
+  LOCKSTEP_RETURN_IF_ERROR(Execute(plan));
+  parts_.scheduler->Commit(result_);
+  if (parts_.on_step_end) parts_.on_step_end(parts_.scheduler->stats());
+  if (!parts_.scheduler->HasWork()) {
+    LOCKSTEP_RETURN_IF_ERROR(parts_.scheduler->CheckConservation());
+  }
+  return stop;
+}
+
+absl::StatusOr<bool> StepLoop::ApplyMessages() {
+  bool stop = false;
+  for (const std::string& bytes : frame_.messages) {
+    if (!message_.ParseFromString(bytes)) {
+      return absl::InternalError(
+          absl::StrCat("step ", frame_.step, " has a message of ", bytes.size(),
+                       " bytes that is none."));
+    }
+    if (message_.has_stop()) {
+      stop = true;
+    } else {
+      parts_.scheduler->Apply(message_);
+    }
+  }
+  return stop;
+}
+
+// What is compared covers the messages too, so that a rank that was told
+// something else is found in this step, not when it first matters.
+absl::Status StepLoop::Agree(const StepPlan& plan) {
+  for (const std::string& bytes : frame_.messages) digest_.Add(bytes);
+  digest_.Add(plan.digest);
+  const Digest digest = digest_.Finish();
+  parts_.history->Record(
+      {.step = frame_.step,
+       .messages = static_cast<uint32_t>(frame_.messages.size()),
+       .tokens = static_cast<uint32_t>(plan.num_tokens),
+       .digest = digest});
+  return parts_.source->Agree(digest);
+}
+
+absl::Status StepLoop::Execute(const StepPlan& plan) {
+  result_.spans.resize(plan.spans.size());
+  if (plan.empty()) return absl::OkStatus();
+  parts_.watchdog->BeginStep(frame_.step);
+  const absl::Status status = parts_.engine->Execute(plan, &result_);
+  parts_.watchdog->EndStep();
+  return status;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <functional>
+
+#include "common/digest.h"
+#include "worker/core/step_result.h"
+#include "worker/engine/engine.h"
+#include "worker/group/frame_source.h"
+#include "worker/group/step_history.h"
+#include "worker/runtime/step_watchdog.h"
+#include "worker/scheduler/scheduler.h"
+
+namespace lockstep {
+
+// What every rank does, step after step, on one thread: the next frame, apply
+// its messages, plan, agree on the plan, execute, commit, tell.
+//
+//   StepLoop loop({.source = …, .scheduler = …, .engine = …, …});
+//   absl::Status status = loop.Run();
+//
+// An idle group blocks on the next frame.
+class StepLoop {
+ public:
+  // All must outlive the loop.
+  struct Parts {
+    FrameSource* source = nullptr;
+    Scheduler* scheduler = nullptr;
+    Engine* engine = nullptr;
+    StepHistory* history = nullptr;
+    StepWatchdog* watchdog = nullptr;
+    // After each step, on the step thread.
+    std::function<void(const SchedulerStats&)> on_step_end;
+  };
+
+  explicit StepLoop(const Parts& parts) : parts_(parts) {}
+
+  // Returns OK after the frame with the stop message, else the error that ended
+  // this rank: the group's first failure, this rank's digest, its engine, or a
+  // page that was lost.
+  absl::Status Run();
+
+ private:
+  // True after the stop message.
+  absl::StatusOr<bool> Step();
+  absl::StatusOr<bool> ApplyMessages();
+  absl::Status Agree(const StepPlan& plan);
+  absl::Status Execute(const StepPlan& plan);
+
+  const Parts parts_;
+  Frame frame_;
+  v1::RankMessage message_;
+  DigestBuilder digest_;
+  StepResult result_;
+};
+
+}  // namespace lockstep

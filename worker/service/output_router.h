@@ -1,0 +1,76 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/core/output_sink.h"
+#include "worker/group/request_inbox.h"
+#include "worker/service/output_stream.h"
+
+namespace lockstep {
+
+// The leader's sink: brings what the scheduler says about sequences to their
+// requests' streams, and knows which requests are live. A request is live from
+// Register until its last choice has ended in the scheduler, whatever became of
+// its client. Its end is one line in the log.
+//
+// The OutputSink's methods and EndStep are the step thread's; the others any
+// thread's.
+class OutputRouter final : public OutputSink {
+ public:
+  // `inbox`, which must outlive this, is told when a request no longer waits
+  // and when a stream's client is too slow.
+  explicit OutputRouter(RequestInbox* inbox) : inbox_(inbox) {}
+
+  // ALREADY_EXISTS when a request of this name is live.
+  absl::Status Register(std::shared_ptr<OutputStream> stream);
+  // For one that was not let in after all.
+  void Unregister(const OutputStream& stream);
+
+  // Null when there is none.
+  std::shared_ptr<OutputStream> Find(const std::string& request_id) const;
+  std::vector<std::shared_ptr<OutputStream>> Live() const;
+
+  // Calls `done` when no request is live: at once if so, else on the step
+  // thread. Once.
+  void WhenEmpty(std::function<void()> done);
+
+  // The group failed: every stream ends with `status`.
+  void FailAll(const absl::Status& status);
+
+  void OnFirstScheduled(SequenceId id, int cached_tokens) override;
+  void OnPromptLogprobs(SequenceId id,
+                        std::vector<v1::PositionLogprobs> logprobs) override;
+  void OnToken(SequenceId id, uint32_t token,
+               std::vector<v1::PositionLogprobs> logprobs) override;
+  void OnFinish(SequenceId id, v1::FinishReason reason,
+                std::optional<uint32_t> stop_token_id) override;
+
+  // Wakes the readers of the streams that this step has touched.
+  void EndStep();
+
+ private:
+  std::shared_ptr<OutputStream> FindNumber(uint64_t number) const;
+  void Touch(std::shared_ptr<OutputStream> stream);
+  void Remove(const OutputStream& stream);
+  void RunIfEmpty();
+
+  RequestInbox* const inbox_;
+  std::vector<std::shared_ptr<OutputStream>> touched_;  // step thread
+
+  mutable absl::Mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<OutputStream>> streams_
+      ABSL_GUARDED_BY(mutex_);  // by number
+  std::map<std::string, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);  // by id
+  std::function<void()> when_empty_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep

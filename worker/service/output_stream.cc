@@ -1,0 +1,210 @@
+#include "worker/service/output_stream.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep {
+
+OutputStream::OutputStream(std::string request_id,
+                           std::shared_ptr<const v1::AddRequest> request,
+                           const Options& options)
+    : request_id_(std::move(request_id)),
+      request_(std::move(request)),
+      options_(options),
+      choices_(std::max<uint32_t>(request_->sampling().n(), 1)) {
+  // An earlier call produced these; they count as this request's output.
+  for (Choice& choice : choices_) {
+    choice.num_tokens = request_->resume_token_ids_size();
+  }
+}
+
+void OutputStream::OnFirstScheduled(int cached_tokens) {
+  absl::MutexLock lock(&mutex_);
+  if (scheduled_at_.has_value()) return;
+  scheduled_at_ = Clock::now();
+  cached_tokens_ = cached_tokens;
+}
+
+void OutputStream::OnPromptLogprobs(
+    std::vector<v1::PositionLogprobs> logprobs) {
+  absl::MutexLock lock(&mutex_);
+  if (!status_.ok()) return;
+  v1::TokenDelta& delta = DeltaOf(0);
+  for (v1::PositionLogprobs& position : logprobs) {
+    *delta.add_prompt_logprobs() = std::move(position);
+  }
+}
+
+absl::Status OutputStream::OnToken(uint32_t choice, uint32_t token,
+                                   std::vector<v1::PositionLogprobs> logprobs) {
+  absl::MutexLock lock(&mutex_);
+  last_token_at_ = Clock::now();
+  if (!first_token_at_.has_value()) first_token_at_ = last_token_at_;
+  ++choices_[choice].num_tokens;
+  if (!status_.ok()) return absl::OkStatus();
+  if (++num_buffered_tokens_ > options_.max_buffered_tokens) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the client reads too slowly: more than ",
+                     options_.max_buffered_tokens, " tokens wait for it."));
+  }
+  v1::TokenDelta& delta = DeltaOf(choice);
+  delta.add_token_ids(token);
+  for (v1::PositionLogprobs& position : logprobs) {
+    *delta.add_logprobs() = std::move(position);
+  }
+  return absl::OkStatus();
+}
+
+bool OutputStream::OnFinish(uint32_t choice, v1::FinishReason reason,
+                            std::optional<uint32_t> stop_token_id) {
+  absl::MutexLock lock(&mutex_);
+  choices_[choice].has_finished = true;
+  choices_[choice].reason = reason;
+  choices_[choice].stop_token_id = stop_token_id;
+  return HasFinished();
+}
+
+bool OutputStream::was_scheduled() const {
+  absl::MutexLock lock(&mutex_);
+  return scheduled_at_.has_value();
+}
+
+void OutputStream::Fail(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  if (!status_.ok()) return;
+  status_ = status;
+  for (Choice& choice : choices_) choice.delta.reset();
+}
+
+void OutputStream::set_abort_cause(v1::AbortCause cause) {
+  absl::MutexLock lock(&mutex_);
+  abort_cause_ = cause;
+}
+
+void OutputStream::set_reader(std::function<void()> reader) {
+  absl::MutexLock lock(&reader_mutex_);
+  reader_ = std::move(reader);
+}
+
+void OutputStream::Wake() {
+  absl::MutexLock lock(&reader_mutex_);
+  if (reader_) reader_();
+}
+
+OutputStream::Next OutputStream::Take(v1::WorkerGenerateResponse* message) {
+  absl::MutexLock lock(&mutex_);
+  message->Clear();
+  if (!status_.ok()) return Next::kEnd;
+  if (!accepted_taken_) {
+    accepted_taken_ = true;
+    v1::Accepted& accepted = *message->mutable_accepted();
+    accepted.set_request_id(request_id_);
+    accepted.set_prompt_tokens(request_->prompt_token_ids_size());
+    accepted.set_seed(request_->sampling().seed());
+    return Next::kMessage;
+  }
+  for (uint32_t index = 0; index < choices_.size(); ++index) {
+    if (TakeOf(index, message)) return Next::kMessage;
+  }
+  if (!HasFinished()) return Next::kNothing;
+  if (summary_taken_) return Next::kEnd;
+  summary_taken_ = true;
+  FillSummary(message->mutable_summary());
+  return Next::kMessage;
+}
+
+absl::Status OutputStream::status() const {
+  absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+std::string OutputStream::Description() const {
+  absl::MutexLock lock(&mutex_);
+  const auto reason_name = [](std::string* out, const Choice& choice) {
+    absl::StrAppend(out, choice.has_finished
+                             ? v1::FinishReason_Name(choice.reason)
+                             : "UNFINISHED");
+  };
+  std::string line = absl::StrCat(
+      "request ", request_id_,
+      " prompt_tokens=", request_->prompt_token_ids_size(),
+      " cached_tokens=", cached_tokens_, " completion_tokens=", NumTokens(),
+      " first_token_ms=", MicrosecondsTo(first_token_at_) / 1000,
+      " total_ms=", MicrosecondsTo(Clock::now()) / 1000,
+      " finish=", absl::StrJoin(choices_, ",", reason_name));
+  if (abort_cause_ != v1::ABORT_CAUSE_UNSPECIFIED) {
+    absl::StrAppend(&line, " cause=", v1::AbortCause_Name(abort_cause_));
+  }
+  if (!status_.ok()) {
+    absl::StrAppend(&line,
+                    " status=", absl::StatusCodeToString(status_.code()));
+  }
+  return line;
+}
+
+v1::TokenDelta& OutputStream::DeltaOf(uint32_t choice) {
+  std::optional<v1::TokenDelta>& delta = choices_[choice].delta;
+  if (!delta.has_value()) delta.emplace().set_index(choice);
+  return *delta;
+}
+
+// A choice's tokens go before its finish. Log-probabilities of the prompt wait
+// for the first token, or the finish, to be one delta with it.
+bool OutputStream::TakeOf(uint32_t index, v1::WorkerGenerateResponse* message) {
+  Choice& choice = choices_[index];
+  if (choice.delta.has_value() &&
+      (choice.has_finished || choice.delta->token_ids_size() > 0)) {
+    num_buffered_tokens_ -= choice.delta->token_ids_size();
+    *message->mutable_delta() = *std::exchange(choice.delta, std::nullopt);
+    return true;
+  }
+  if (!choice.has_finished || choice.finish_taken) return false;
+  choice.finish_taken = true;
+  v1::TokenFinish& finish = *message->mutable_finish();
+  finish.set_index(index);
+  finish.set_reason(choice.reason);
+  if (choice.stop_token_id.has_value()) {
+    finish.set_stop_token_id(*choice.stop_token_id);
+  }
+  *finish.mutable_usage() = UsageOf(choice.num_tokens);
+  return true;
+}
+
+void OutputStream::FillSummary(v1::Summary* summary) const {
+  *summary->mutable_usage() = UsageOf(NumTokens());
+  v1::Timing& timing = *summary->mutable_timing();
+  timing.set_first_scheduled_us(MicrosecondsTo(scheduled_at_));
+  timing.set_first_token_us(MicrosecondsTo(first_token_at_));
+  timing.set_last_token_us(MicrosecondsTo(last_token_at_));
+}
+
+v1::Usage OutputStream::UsageOf(uint32_t completion_tokens) const {
+  v1::Usage usage;
+  usage.set_prompt_tokens(request_->prompt_token_ids_size());
+  usage.set_cached_tokens(cached_tokens_);
+  usage.set_completion_tokens(completion_tokens);
+  return usage;
+}
+
+uint32_t OutputStream::NumTokens() const {
+  uint32_t sum = 0;
+  for (const Choice& choice : choices_) sum += choice.num_tokens;
+  return sum;
+}
+
+bool OutputStream::HasFinished() const {
+  return std::all_of(choices_.begin(), choices_.end(),
+                     [](const Choice& choice) { return choice.has_finished; });
+}
+
+int64_t OutputStream::MicrosecondsTo(
+    std::optional<Clock::time_point> time) const {
+  if (!time.has_value()) return 0;
+  return std::chrono::duration_cast<std::chrono::microseconds>(*time - start_)
+      .count();
+}
+
+}  // namespace lockstep

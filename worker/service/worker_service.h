@@ -1,0 +1,60 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+
+#include "proto/worker.grpc.pb.h"
+#include "worker/service/admission.h"
+#include "worker/service/load_board.h"
+#include "worker/service/output_router.h"
+#include "worker/service/request_validator.h"
+
+namespace lockstep {
+
+// The leader's gRPC service. Converts, calls, converts back: requests and their
+// ends are Admission's and OutputRouter's.
+class WorkerService final : public v1::Worker::CallbackService {
+ public:
+  struct Facts {
+    RequestLimits limits;
+    v1::ModelInfo model;
+    v1::ServerInfo server;  // without uptime_s
+  };
+
+  // All must outlive the server that this is registered with.
+  WorkerService(Facts facts, Admission* admission, const OutputRouter* router,
+                const LoadBoard* board);
+
+  grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* Generate(
+      grpc::CallbackServerContext* context,
+      const v1::WorkerGenerateRequest* request) override;
+  grpc::ServerUnaryReactor* Abort(grpc::CallbackServerContext* context,
+                                  const v1::AbortRequest* request,
+                                  v1::AbortResponse* response) override;
+  grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
+                                         const v1::GetModelInfoRequest* request,
+                                         v1::ModelInfo* response) override;
+  grpc::ServerUnaryReactor* GetServerInfo(
+      grpc::CallbackServerContext* context,
+      const v1::GetServerInfoRequest* request,
+      v1::ServerInfo* response) override;
+  grpc::ServerWriteReactor<v1::Load>* WatchLoad(
+      grpc::CallbackServerContext* context,
+      const v1::WatchLoadRequest* request) override;
+
+ private:
+  absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
+      const v1::WorkerGenerateRequest& request);
+  absl::Status AbortAll(const v1::AbortRequest& request,
+                        v1::AbortResponse* response);
+
+  const Facts facts_;
+  const std::chrono::steady_clock::time_point start_ =
+      std::chrono::steady_clock::now();
+  Admission* const admission_;
+  const OutputRouter* const router_;
+  const LoadBoard* const board_;
+};
+
+}  // namespace lockstep
