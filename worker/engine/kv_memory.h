@@ -16,7 +16,7 @@ namespace lockstep {
 // The memory of one rank's KV pages, all layers: one mapping, of which the
 // system provides what is written. Fixed for the life of the engine.
 //
-//   [layer][keys, values][page][kv_head][slot][head_dim] fp32
+//   [layer][keys, values], each laid out as kernels/paged_kv.h says
 class KvMemory {
  public:
   // RESOURCE_EXHAUSTED when the address space can not be had.

@@ -11,6 +11,7 @@
 #include "worker/engine/kv_memory.h"
 #include "worker/engine/row_sampler.h"
 #include "worker/models/decoder.h"
+#include "worker/weights/model_weights.h"
 
 namespace lockstep {
 

@@ -11,7 +11,7 @@
 #include "worker/engine/engine.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
-#include "worker/weights/model_weights.h"
+#include "worker/weights/model_files.h"
 
 namespace lockstep {
 

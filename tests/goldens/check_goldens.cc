@@ -1,0 +1,48 @@
+// Holds the engine to what a reference implementation computes; see README.md.
+//
+//   check_goldens --dir=tests/goldens/tiny [--model=MODEL.gguf]
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_split.h>
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+
+#include <iostream>
+#include <string>
+
+#include "tests/goldens/golden_check.h"
+
+DEFINE_string(dir, "", "the folder of goldens; or the first argument");
+DEFINE_string(model, "", "the file of the model that a JSON file is about");
+DEFINE_string(tensor_parallel_sizes, "",
+              "comma-separated; default: 1, 2, 4, 8 and all that divide the "
+              "heads");
+
+int main(int argc, char** argv) {
+  gflags::SetUsageMessage("--dir=FOLDER [--model=FILE]");
+  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
+  google::InitGoogleLogging(argv[0]);
+
+  lockstep::goldens::GoldenCheckOptions options;
+  options.folder = FLAGS_dir.empty() && argc > 1 ? argv[1] : FLAGS_dir;
+  options.default_model = FLAGS_model;
+  for (const auto size :
+       absl::StrSplit(FLAGS_tensor_parallel_sizes, ',', absl::SkipEmpty())) {
+    options.tensor_parallel_sizes.emplace_back();
+    if (!absl::SimpleAtoi(size, &options.tensor_parallel_sizes.back()) ||
+        options.tensor_parallel_sizes.back() < 1) {
+      std::cerr << "check_goldens: --tensor_parallel_sizes has \"" << size
+                << "\", expected numbers of at least 1\n";
+      return 2;
+    }
+  }
+
+  const auto counts = lockstep::goldens::CheckGoldens(options, std::cout);
+  if (!counts.ok()) {
+    std::cerr << "check_goldens: " << counts.status().message() << "\n";
+    return 2;
+  }
+  std::cout << counts->passed << " passed, " << counts->failed << " failed, "
+            << counts->skipped << " skipped\n";
+  return counts->failed == 0 && counts->passed > 0 ? 0 : 1;
+}

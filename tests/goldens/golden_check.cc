@@ -1,0 +1,156 @@
+#include "tests/goldens/golden_check.h"
+
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+#include <openssl/evp.h>
+
+#include <memory>
+#include <ostream>
+#include <set>
+#include <string>
+
+#include "common/mapped_file.h"
+#include "common/status_macros.h"
+#include "tests/goldens/golden_case.h"
+#include "tests/goldens/golden_comparison.h"
+#include "tests/goldens/golden_runner.h"
+#include "tests/goldens/golden_set.h"
+#include "tests/goldens/prompt_ids.h"
+#include "tokenizer_service/tokenizer_factory.h"
+#include "worker/model_spec/shard.h"
+#include "worker/weights/model_files.h"
+
+namespace lockstep::goldens {
+namespace {
+
+absl::Status CheckHash(const std::string& path, const std::string& expected) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  unsigned char hash[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  EVP_Digest(file->bytes().data(), file->bytes().size(), hash, &size,
+             EVP_sha256(), nullptr);
+  const std::string found = absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(hash), size));
+  if (found == expected) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " is not the model of the goldens: its SHA-256 is ",
+                   found, ", theirs is ", expected));
+}
+
+std::set<int> SizesToTry(const ModelConfig& config,
+                         const GoldenCheckOptions& options) {
+  if (!options.tensor_parallel_sizes.empty()) {
+    return {options.tensor_parallel_sizes.begin(),
+            options.tensor_parallel_sizes.end()};
+  }
+  std::set<int> sizes = {1, 2, 4, 8};
+  for (int size = 1; size <= config.num_heads; ++size) {
+    if (config.num_heads % size == 0) sizes.insert(size);
+  }
+  return sizes;
+}
+
+// Whether every rank gets a shard.
+absl::Status CheckSize(const ModelFiles& model, int size) {
+  for (int rank = 0; rank < size; ++rank) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        MakeShard(model.config, model.row_parallel_block, rank, size).status());
+  }
+  return absl::OkStatus();
+}
+
+// One line a result, and their count.
+class Report {
+ public:
+  explicit Report(std::ostream* out) : out_(out) {}
+
+  void Pass(const std::string& name, const std::string& what) {
+    Line("pass", name, what, &counts_.passed);
+  }
+  void Fail(const std::string& name, absl::string_view what) {
+    Line("FAIL", name, what, &counts_.failed);
+  }
+  void Skip(const std::string& name, absl::string_view what) {
+    Line("skip", name, what, &counts_.skipped);
+  }
+  const GoldenCounts& counts() const { return counts_; }
+
+ private:
+  void Line(const char* verdict, const std::string& name,
+            absl::string_view what, int* count) {
+    *out_ << verdict << "  " << name << ": " << what << std::endl;
+    ++*count;
+  }
+
+  std::ostream* const out_;
+  GoldenCounts counts_;
+};
+
+void CheckPrompts(const GoldenCase& golden, Report* report) {
+  const bool have_text =
+      !golden.prompts.empty() && golden.prompts.front().text.has_value();
+  if (!have_text) return;
+  const std::string name = absl::StrCat(golden.name, ", prompts");
+  const auto tokenizer = OpenTokenizer(golden.model_path);
+  if (!tokenizer.ok()) return report->Fail(name, tokenizer.status().message());
+  for (const GoldenPrompt& prompt : golden.prompts) {
+    const absl::Status status = CheckPromptIds(prompt, **tokenizer);
+    if (!status.ok()) return report->Fail(name, status.message());
+  }
+  report->Pass(name, absl::StrCat("rendered and encoded as expected, all ",
+                                  golden.prompts.size()));
+}
+
+void CheckAtSize(const GoldenCase& golden, const ModelFiles& model, int size,
+                 Report* report) {
+  const std::string name =
+      absl::StrCat(golden.name, ", ", size, size == 1 ? " rank" : " ranks");
+  if (const absl::Status status = CheckSize(model, size); !status.ok()) {
+    return report->Skip(name, status.message());
+  }
+  const auto answers = AnswerPrompts(model, size, golden.prompts);
+  if (!answers.ok()) return report->Fail(name, answers.status().message());
+  Comparison comparison;
+  for (size_t i = 0; i < golden.prompts.size(); ++i) {
+    Add(golden.prompts[i], (*answers)[i], golden.tolerance, &comparison);
+  }
+  const bool agrees = comparison.largest_difference < golden.tolerance &&
+                      !comparison.first_differing.has_value();
+  agrees ? report->Pass(name, Describe(comparison))
+         : report->Fail(name, Describe(comparison));
+}
+
+void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
+               Report* report) {
+  if (golden.model_path.empty()) {
+    return report->Skip(golden.name, "its model is not there; give --model");
+  }
+  if (!golden.sha256.empty()) {
+    const absl::Status status = CheckHash(golden.model_path, golden.sha256);
+    if (!status.ok()) return report->Fail(golden.name, status.message());
+  }
+  const auto model = OpenModel(golden.model_path);
+  if (model.status().code() == absl::StatusCode::kUnimplemented) {
+    return report->Skip(golden.name, model.status().message());
+  }
+  if (!model.ok()) {
+    return report->Fail(golden.name, model.status().message());
+  }
+  CheckPrompts(golden, report);
+  for (const int size : SizesToTry(model->config, options)) {
+    CheckAtSize(golden, *model, size, report);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<GoldenCounts> CheckGoldens(const GoldenCheckOptions& options,
+                                          std::ostream& out) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto cases,
+                            FindGoldens(options.folder, options.default_model));
+  Report report(&out);
+  for (const GoldenCase& golden : cases) CheckCase(golden, options, &report);
+  return report.counts();
+}
+
+}  // namespace lockstep::goldens

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace lockstep::goldens {
+
+struct GoldenCheckOptions {
+  std::string folder;
+  // The file of a JSON file's model; without it such a case is skipped.
+  std::string default_model;
+  // Empty: 1, 2, 4, 8 and those that divide the model's heads.
+  std::vector<int> tensor_parallel_sizes;
+};
+
+struct GoldenCounts {
+  int passed = 0;
+  int failed = 0;
+  int skipped = 0;
+};
+
+// Runs the goldens of a folder (see FindGoldens) through scheduler and engine,
+// each at every tensor-parallel size, and writes a line for each to `out`. What
+// is not supported is skipped, with the refusal. An error is about the golden
+// files themselves.
+absl::StatusOr<GoldenCounts> CheckGoldens(const GoldenCheckOptions& options,
+                                          std::ostream& out);
+
+}  // namespace lockstep::goldens

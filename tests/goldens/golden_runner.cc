@@ -1,0 +1,125 @@
+#include "tests/goldens/golden_runner.h"
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "proto/group.pb.h"
+#include "tests/testing/engine_group.h"
+#include "worker/scheduler/scheduler.h"
+
+namespace lockstep::goldens {
+namespace {
+
+constexpr int kPageSize = 16;
+// Few enough that the longer prompts take several steps.
+constexpr int kMaxStepTokens = 128;
+constexpr int kMaxSequences = 16;
+constexpr int kMaxLogitsRows = 64;
+
+// Requests are numbered from 1, in the order of the prompts.
+class TokenCollector : public OutputSink {
+ public:
+  explicit TokenCollector(std::vector<GoldenAnswer>* answers)
+      : answers_(answers) {}
+
+  void OnFirstScheduled(SequenceId, int) override {}
+  void OnPromptLogprobs(SequenceId,
+                        std::vector<v1::PositionLogprobs>) override {}
+  void OnToken(SequenceId id, uint32_t token,
+               std::vector<v1::PositionLogprobs>) override {
+    (*answers_)[id.request - 1].tokens.push_back(token);
+  }
+  void OnFinish(SequenceId, v1::FinishReason,
+                std::optional<uint32_t>) override {}
+
+ private:
+  std::vector<GoldenAnswer>* const answers_;
+};
+
+int WantedRows(const GoldenPrompt& prompt) {
+  return std::max(1, prompt.logits_rows);
+}
+
+v1::RankMessage MakeRequest(uint64_t number, const GoldenPrompt& prompt) {
+  v1::RankMessage message;
+  v1::AddRequest* request = message.mutable_add();
+  request->set_request(number);
+  request->mutable_prompt_token_ids()->Assign(prompt.ids.begin(),
+                                              prompt.ids.end());
+  v1::ResolvedSampling* sampling = request->mutable_sampling();
+  sampling->set_top_p(1);
+  sampling->set_repetition_penalty(1);
+  sampling->set_max_tokens(prompt.greedy.size());
+  sampling->set_n(1);
+  // Makes the engine compute logits at every position.
+  if (WantedRows(prompt) > 1) sampling->set_prompt_logprobs_plus_one(1);
+  return message;
+}
+
+int PagesFor(absl::Span<const GoldenPrompt> prompts) {
+  int pages = 0;
+  for (const GoldenPrompt& prompt : prompts) {
+    pages += (prompt.ids.size() + prompt.greedy.size()) / kPageSize + 2;
+  }
+  return pages;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
+    const ModelFiles& model, int size, absl::Span<const GoldenPrompt> prompts) {
+  const int num_pages = PagesFor(prompts);
+  LOCKSTEP_ASSIGN_OR_RETURN(auto engine,
+                            testing::EngineGroup::Create(
+                                model, size,
+                                {.engine = {.num_pages = num_pages,
+                                            .page_size = kPageSize,
+                                            .max_step_tokens = kMaxStepTokens,
+                                            .max_sequences = kMaxSequences,
+                                            .max_logits_rows = kMaxLogitsRows},
+                                 .ranks = {.threads = size == 1 ? 2 : 1}}));
+  std::vector<GoldenAnswer> answers(prompts.size());
+  engine->engine(/*rank=*/0)
+      .set_logits_observer([&](const SequenceSpan& span, int position,
+                               absl::Span<const float> logits) {
+        const size_t index = span.sequence->id().request - 1;
+        const int prompt_size = span.sequence->num_prompt_tokens();
+        if (position >= prompt_size ||
+            position < prompt_size - WantedRows(prompts[index])) {
+          return;
+        }
+        answers[index].logits.emplace_back(logits.begin(), logits.end());
+      });
+
+  TokenCollector collector(&answers);
+  Scheduler scheduler({.num_pages = num_pages,
+                       .page_size = kPageSize,
+                       .max_step_tokens = kMaxStepTokens,
+                       .max_sequences = kMaxSequences,
+                       .max_logits_rows = kMaxLogitsRows,
+                       .max_context = std::min(model.config.max_context,
+                                               num_pages * kPageSize)},
+                      &collector);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    scheduler.Apply(MakeRequest(i + 1, prompts[i]));
+  }
+  StepResult result;
+  while (scheduler.HasWork()) {
+    const StepPlan& plan = scheduler.Plan();
+    if (plan.empty()) {
+      return absl::InternalError("the scheduler has work but plans none");
+    }
+    LOCKSTEP_RETURN_IF_ERROR(engine->Execute(plan, &result));
+    scheduler.Commit(result);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(scheduler.CheckConservation());
+  return answers;
+}
+
+}  // namespace lockstep::goldens
