@@ -15,7 +15,8 @@ absl::Status CheckText(absl::string_view field, absl::string_view text) {
   }
   if (const auto offset = FindInvalidUtf8(text)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(field, " is no valid UTF-8 at byte ", *offset, "."));
+        absl::StrCat(field, " is no valid UTF-8: its byte ", *offset,
+                     " starts no character."));
   }
   return absl::OkStatus();
 }

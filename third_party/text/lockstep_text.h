@@ -96,9 +96,8 @@ void lt_template_free(LtTemplate* chat_template);
 
 // context_json is an object; what it has goes before variables_json. Where the
 // template calls raise_exception, the error is its message and nothing else.
-LtResult lt_render(const LtTemplate* chat_template,
-                   const uint8_t* context_json, size_t context_json_size,
-                   LtBytes* out, LtBytes* error);
+LtResult lt_render(const LtTemplate* chat_template, const uint8_t* context_json,
+                   size_t context_json_size, LtBytes* out, LtBytes* error);
 
 // Panics inside, for the test that the panic stays there.
 LtResult lt_panic(LtBytes* error);

@@ -1,0 +1,166 @@
+#include "tokenizer_service/gguf_tokenizer.h"
+
+#include <absl/strings/match.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/testing/gguf_writer.h"
+
+namespace lockstep {
+namespace {
+
+using Ids = std::vector<uint32_t>;
+using testing::GgufWriter;
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Open(const GgufWriter& writer) {
+  const std::string bytes = writer.Finish();
+  const auto file = GgufFile::Parse(
+      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, "m.gguf");
+  if (!file.ok()) return file.status();
+  return TokenizerFromGguf(**file);
+}
+
+std::string Error(const GgufWriter& writer) {
+  return std::string(Open(writer).status().message());
+}
+
+// The 256 characters of byte-level tokens are more than a test wants to see,
+// so these vocabularies have a few letters only.
+GgufWriter Letters(const std::string& pre) {
+  GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "gpt2");
+  writer.AddString("tokenizer.ggml.pre", pre);
+  writer.AddStrings("tokenizer.ggml.tokens",
+                    {"<s>", "</s>", "<tool>", "a", "b", "Ġ", "1", "2", "ab",
+                     "Ġa", "12", "Ġ1", "[PAD]"});
+  writer.AddInts("tokenizer.ggml.token_type",
+                 {3, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 5});
+  writer.AddStrings("tokenizer.ggml.merges", {"a b", "Ġ a", "Ġ 1", "1 2"});
+  writer.AddUint("tokenizer.ggml.bos_token_id", 0);
+  writer.AddUint("tokenizer.ggml.eos_token_id", 1);
+  return writer;
+}
+
+Ids Encode(const GgufWriter& writer, absl::string_view text) {
+  const auto tokenizer = Open(writer);
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
+  if (!tokenizer.ok()) return {};
+  return *(*tokenizer)->Encode(text, true);
+}
+
+TEST(GgufTokenizer, SplitsAsTheFileSays) {
+  EXPECT_EQ(Encode(Letters("gpt-2"), "ab a 12"), (Ids{8, 9, 11, 7}));
+  // Every digit alone, the space before it too.
+  EXPECT_EQ(Encode(Letters("smollm"), "ab a 12"), (Ids{8, 9, 5, 6, 7}));
+  EXPECT_EQ(Encode(Letters("qwen2"), "ab a 12"), (Ids{8, 9, 5, 6, 7}));
+  // Digits in threes, and BOS unless the file says otherwise.
+  EXPECT_EQ(Encode(Letters("llama-bpe"), "ab a 12"), (Ids{0, 8, 9, 5, 10}));
+}
+
+TEST(GgufTokenizer, AddsWhatTheFileSays) {
+  GgufWriter writer = Letters("gpt-2");
+  writer.AddBool("tokenizer.ggml.add_bos_token", true);
+  writer.AddBool("tokenizer.ggml.add_eos_token", true);
+  EXPECT_EQ(Encode(writer, "a"), (Ids{0, 3, 1}));
+  writer = Letters("llama-bpe");
+  writer.AddBool("tokenizer.ggml.add_bos_token", false);
+  EXPECT_EQ(Encode(writer, "a"), (Ids{3}));
+}
+
+TEST(GgufTokenizer, KnowsControlAndUserDefinedTokens) {
+  const auto tokenizer = Open(Letters("gpt-2"));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const Ids ids = *(*tokenizer)->Encode("a<tool></s>b", false);
+  EXPECT_EQ(ids, (Ids{3, 2, 1, 4}));
+  EXPECT_EQ(*(*tokenizer)->Decode(ids, true), "a<tool>b");
+  EXPECT_EQ(*(*tokenizer)->Decode(ids, false), "a<tool></s>b");
+}
+
+TEST(GgufTokenizer, IdsThatOnlyFillUpDecodeToNothing) {
+  const auto tokenizer = Open(Letters("gpt-2"));
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->info().vocabulary_size, 13);
+  EXPECT_EQ(*(*tokenizer)->Decode({3, 12, 4}, false), "ab");
+}
+
+TEST(GgufTokenizer, HasTheFilesTemplateAndEndsOfText) {
+  GgufWriter writer = Letters("gpt-2");
+  writer.AddUint("tokenizer.ggml.eot_token_id", 2);
+  writer.AddString("tokenizer.chat_template",
+                   "{{ bos_token }}{{ eos_token }}{{ pad_token }}");
+  const auto tokenizer = Open(writer);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ((*tokenizer)->info().bos_token_id, 0);
+  EXPECT_EQ((*tokenizer)->info().eos_token_ids, (Ids{1, 2}));
+  EXPECT_EQ(*(*tokenizer)->RenderChat("{}"), "<s></s>");
+}
+
+TEST(GgufTokenizer, NamesWhatItDoesNotSupport) {
+  EXPECT_EQ(Error(Letters("tekken")),
+            "m.gguf: tokenizer.ggml.pre is \"tekken\", which is not supported; "
+            "supported are gpt-2, smollm, llama-bpe, qwen2.");
+  GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "llama");
+  EXPECT_EQ(Error(writer),
+            "m.gguf: tokenizer.ggml.model is \"llama\", which is not "
+            "supported; supported is gpt2.");
+}
+
+// A file with one thing wrong: `change` adds what it lacks.
+template <typename Change>
+std::string ErrorAfter(Change change) {
+  GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "gpt2");
+  writer.AddString("tokenizer.ggml.pre", "gpt-2");
+  change(writer);
+  return Error(writer);
+}
+
+TEST(GgufTokenizer, NamesTheKeyThatIsWrong) {
+  const std::string errors[] = {
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a", "b", "a"});
+      }),
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a", "\xff"});
+      }),
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a"});
+        w.AddInts("tokenizer.ggml.token_type", {1, 1});
+      }),
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a"});
+        w.AddStrings("tokenizer.ggml.merges", {});
+        w.AddUint("tokenizer.ggml.eos_token_id", 1);
+      }),
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a"});
+        w.AddStrings("tokenizer.ggml.merges", {});
+        w.AddBool("tokenizer.ggml.add_bos_token", true);
+      }),
+      ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a"});
+        w.AddStrings("tokenizer.ggml.merges", {"a z"});
+      }),
+      ErrorAfter(
+          [](GgufWriter& w) { w.AddStrings("tokenizer.ggml.tokens", {"a"}); }),
+  };
+  const char* const expected[] = {
+      "tokenizer.ggml.tokens has \"a\" twice, at 0 and 2.",
+      "tokenizer.ggml.tokens[1] is no valid UTF-8",
+      "tokenizer.ggml.token_type has 2 entries for 1 tokens.",
+      "tokenizer.ggml.eos_token_id is 1, outside the 1 tokens.",
+      "tokenizer.ggml.bos_token_id is missing",
+      "m.gguf: ",
+      "tokenizer.ggml.merges",
+  };
+  for (size_t i = 0; i < std::size(errors); ++i) {
+    EXPECT_TRUE(absl::StrContains(errors[i], expected[i])) << errors[i];
+    EXPECT_TRUE(absl::StrContains(errors[i], "m.gguf")) << errors[i];
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

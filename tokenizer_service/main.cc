@@ -1,0 +1,59 @@
+// The tokenizer service: flags, tokenizer, server, until SIGTERM or SIGINT.
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <glog/logging.h>
+
+#include <cstdio>
+
+#include "common/grpc_server.h"
+#include "common/shutdown_signal.h"
+#include "common/status_macros.h"
+#include "tokenizer_service/options.h"
+#include "tokenizer_service/service.h"
+#include "tokenizer_service/tokenizer_factory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kQueue = 1024;
+constexpr int kGraceMs = 10'000;
+
+absl::Status Serve(const TokenizerOptions& options, ShutdownSignal& shutdown) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
+  TokenizerService service(tokenizer.get(),
+                           {.threads = options.threads, .queue = kQueue});
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto server,
+      GrpcServer::Start(options.listen, "listen", {&service},
+                        {v1::Tokenizer::service_full_name()}));
+  server->SetServing(true);
+  const std::string host = options.listen.substr(0, options.listen.rfind(':'));
+  std::printf("tokenizer: serving %s on %s:%d\n", options.model.c_str(),
+              host.c_str(), server->port());
+  std::fflush(stdout);
+
+  LOG(INFO) << "got signal " << shutdown.Wait() << "; stopping";
+  server->SetServing(false);
+  server->Shutdown(kGraceMs);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  google::InitGoogleLogging(argv[0]);
+  FLAGS_logtostderr = true;
+  lockstep::ShutdownSignal shutdown;
+  const auto options = lockstep::ParseTokenizerOptions(argc, argv);
+  absl::Status status = options.status();
+  if (options.ok()) {
+    LOG(INFO) << options->ToString();
+    status = lockstep::Serve(*options, shutdown);
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "tokenizer: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <string>
+
+namespace lockstep {
+
+// What the binary `tokenizer` is told, checked.
+struct TokenizerOptions {
+  std::string model;   // a Hugging Face folder or a GGUF file
+  std::string listen;  // host:port
+  int threads = 0;     // that work on text
+
+  std::string ToString() const;
+};
+
+// From the environment (LOCKSTEP_MODEL, …), then the command line, which wins.
+// The error is one sentence that names the flag. Sets gflags' globals, so once
+// a process.
+absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv);
+
+}  // namespace lockstep
