@@ -86,7 +86,7 @@ TEST_F(OpsConformanceTest, GemmGivesTheSameBitsEverywhere) {
       const std::vector<uint8_t> rows =
           RandomRows(type, shape.out, cols, random_);
       w.AddRows(type, shape.out, rows.data(), RowBytes(type, cols), 0);
-      for (int m : {1, 2, 3, 4, 5, 6, 7, 12, 13, 31}) {
+      for (int m : {1, 2, 3, 4, 5, 7, 13}) {
         const std::vector<float> x = Normal(m * (cols + 3));
         const int y_stride = shape.out + 5;
         ExpectSameBits(m * y_stride,

@@ -53,8 +53,9 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   std::vector<float> angles(kTokens * kHeadDim / 2, 0.7f);
   std::vector<float> keys(pages.size() * kPageSize * kKvRow), values(keys);
   const PagedKv kv = {keys.data(), values.data(), 2, kPageSize, kHeadDim};
+  const std::vector<float> weights(kRow * kRow, 0.5f);
   PackedMatrix w(kRow, kRow / 2);
-  w.AddRows(DType::kF32, kRow, x.data(), kRow * sizeof(float), 0);
+  w.AddRows(DType::kF32, kRow, weights.data(), kRow * sizeof(float), 0);
 
   for (int tokens : {kTokens, 1}) {
     const TokenBatch batch = {tokens, positions.data(), sequence_of.data(),

@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
+#include <cpuid.h>
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -20,10 +21,16 @@ int64_t RowsPerRange(int64_t row_elements) {
   return std::max<int64_t>(1, kElementsPerRange / row_elements);
 }
 
+// clang's __builtin_cpu_supports does not know its name.
+bool HasF16C() {
+  unsigned eax, ebx, ecx = 0, edx;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 // __builtin_cpu_supports knows what the operating system saves (XGETBV).
 bool HasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("f16c");
+         HasF16C();
 }
 
 bool HasAvx512() {
@@ -69,8 +76,10 @@ void Ops::Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
   CHECK_GE(x_stride, w.cols());
   CHECK_GE(y_stride, w.rows());
   if (rows == 0) return;
-  constexpr int kPanelsPerRange = 2;
-  pool_->For(w.panels(), kPanelsPerRange, [&](int64_t begin, int64_t end) {
+  // What the kernels multiply at once, so that small matrices too divide
+  // evenly.
+  const int panels_at_once = rows <= 4 ? 3 : 2;
+  pool_->For(w.panels(), panels_at_once, [&](int64_t begin, int64_t end) {
     int first = 0;  // panel of the matrix where the segment starts
     for (const PackedMatrix::Segment& segment : w.segments()) {
       const int panels = segment.panels();

@@ -23,7 +23,7 @@ constexpr int kPausesBetweenYields = 256;
 
 // How many ranges a worker gets to take, so that a slow core delays the others
 // by a fraction of its share.
-constexpr int64_t kRangesPerWorker = 8;
+constexpr int64_t kRangesPerWorker = 16;
 
 void NameAndPin(std::thread& thread, int worker, int first_core) {
   const std::string name = "kernels-" + std::to_string(worker);
