@@ -25,6 +25,7 @@ struct AttendBuffers {
   float sum[kMaxAttendRows];
 };
 
+// One tile, from AttendArgs to its rows of the output.
 template <class V>
 class Attender {
  public:
@@ -78,7 +79,8 @@ class Attender {
   }
 
   // Pages lie anywhere, so the processor does not foresee what is read next:
-  // the keys, or values, of a block are fetched while the step before runs.
+  // the keys and values of a block are fetched while the one before is
+  // computed.
   void PrefetchKeys(int begin, int end) const {
     const int page_size = args_.kv->page_size;
     for (int p = begin; p < end && p < begin + kAttendBlock; p += kLanes) {
