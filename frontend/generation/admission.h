@@ -1,13 +1,16 @@
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
 
-#include <atomic>
 #include <utility>
 
 namespace lockstep {
 
-// Bounds how many requests the gateway holds at once, whatever they wait for.
+// Bounds how many requests the gateway holds at once, whatever they wait for,
+// and lets them run out.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(Admission::Ticket ticket, admission.Admit());
 //
@@ -19,32 +22,46 @@ class Admission {
   class Ticket {
    public:
     Ticket() = default;
-    Ticket(Ticket&& other) : in_flight_(std::exchange(other.in_flight_, {})) {}
+    Ticket(Ticket&& other)
+        : admission_(std::exchange(other.admission_, nullptr)) {}
     Ticket& operator=(Ticket&& other) {
-      std::swap(in_flight_, other.in_flight_);
+      std::swap(admission_, other.admission_);
       return *this;
     }
     ~Ticket() {
-      if (in_flight_ != nullptr) in_flight_->fetch_sub(1);
+      if (admission_ != nullptr) admission_->Release();
     }
 
    private:
     friend class Admission;
-    explicit Ticket(std::atomic<int>* in_flight) : in_flight_(in_flight) {}
+    explicit Ticket(Admission* admission) : admission_(admission) {}
 
-    std::atomic<int>* in_flight_ = nullptr;
+    Admission* admission_ = nullptr;
   };
 
   explicit Admission(int limit) : limit_(limit) {}
 
-  // RESOURCE_EXHAUSTED when the limit is reached.
+  // RESOURCE_EXHAUSTED when the limit is reached, UNAVAILABLE after Close.
   absl::StatusOr<Ticket> Admit();
 
-  int in_flight() const { return in_flight_.load(); }
+  // Admits nobody any more.
+  void Close();
+
+  // Waits until nothing is in flight; false if that takes longer.
+  bool AwaitIdle(absl::Duration timeout);
+
+  int in_flight() const;
 
  private:
+  void Release();
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return in_flight_ == 0;
+  }
+
   const int limit_;
-  std::atomic<int> in_flight_{0};
+  mutable absl::Mutex mutex_;
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lockstep

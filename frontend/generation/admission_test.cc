@@ -1,8 +1,11 @@
 #include "frontend/generation/admission.h"
 
+#include <absl/time/time.h>
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <thread>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -29,6 +32,20 @@ TEST(Admission, ATicketGivesItsPlaceBackOnce) {
     EXPECT_EQ(admission.in_flight(), 1);
   }
   EXPECT_EQ(admission.in_flight(), 0);
+}
+
+TEST(Admission, OnceClosedItRunsOut) {
+  Admission admission(2);
+  std::optional<Admission::Ticket> ticket = *admission.Admit();
+  admission.Close();
+  EXPECT_EQ(admission.Admit().status(),
+            absl::UnavailableError("the gateway is shutting down and takes no "
+                                   "new requests."));
+  EXPECT_FALSE(admission.AwaitIdle(absl::ZeroDuration()));
+  std::thread waiting(
+      [&] { EXPECT_TRUE(admission.AwaitIdle(absl::InfiniteDuration())); });
+  ticket.reset();
+  waiting.join();
 }
 
 }  // namespace

@@ -125,7 +125,6 @@ void Generation::End(const absl::Status& status) {
   record.finish_reasons = answer_.finish_reasons();
   record.status = status;
   LogRequest(record);
-  ticket_ = {};
   if (status.ok()) {
     sink_->OnSummary(answer_.summary());
   } else {

@@ -50,7 +50,7 @@ class Generation : private WorkerCall::Listener {
   Pipeline* const pipeline_;
   const GenerateSpec spec_;
   ResponseSink* const sink_;
-  Admission::Ticket ticket_;
+  Admission::Ticket ticket_;  // until the sink lets go of the generation
   Answer answer_;
 
   // Of one stage at a time, each started by the one before it.

@@ -41,9 +41,12 @@ class GenerationTest : public ::testing::Test {
 
   // One request, from start to its terminal event.
   void Run() {
-    Generation generation(pipeline_.get(), spec_, &sink_);
-    generation.Start();
-    sink_.ended.WaitForNotification();
+    {
+      Generation generation(pipeline_.get(), spec_, &sink_);
+      generation.Start();
+      sink_.ended.WaitForNotification();
+      EXPECT_EQ(pipeline_->admission().in_flight(), 1);
+    }
     EXPECT_EQ(pipeline_->admission().in_flight(), 0);
   }
 

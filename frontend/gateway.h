@@ -1,0 +1,59 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <functional>
+#include <memory>
+
+#include "common/grpc_server.h"
+#include "frontend/generation/pipeline.h"
+#include "frontend/grpc/inference_service.h"
+#include "frontend/options.h"
+#include "frontend/routing/worker_client.h"
+#include "frontend/routing/worker_monitor.h"
+#include "tokenizer_service/tokenizer.h"
+
+namespace lockstep {
+
+// A running gateway: server, pipeline and the connection to the worker.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(
+//       auto gateway, Gateway::Start(options, tokenizer.get(), announce));
+//   …
+//   gateway->Drain();
+//
+// Holds no state that outlives a request. Its health follows the worker's: it
+// may start before the worker, and serves again when a lost worker is back.
+class Gateway {
+ public:
+  // on_serving: called once, when the worker is ready for the first time, on a
+  // thread of the gateway's. `tokenizer` must outlive the result.
+  static absl::StatusOr<std::unique_ptr<Gateway>> Start(
+      const GatewayOptions& options, const Tokenizer* tokenizer,
+      std::function<void(const ServedModel& model, int port)> on_serving);
+
+  // Drains with no time to finish, unless Drain was called.
+  ~Gateway();
+
+  int port() const { return server_->port(); }
+
+  // Not ready first; then no new requests; running ones are cancelled at the
+  // drain timeout. Returns when the last has ended. Once, by the owner.
+  void Drain();
+
+ private:
+  Gateway(const GatewayOptions& options, const Tokenizer* tokenizer);
+  void OnWorkerChange();
+  void Stop(absl::Duration grace);
+
+  const GatewayOptions options_;
+  // In the order in which each uses the ones before it.
+  WorkerClient worker_;
+  Pipeline pipeline_;
+  WorkerMonitor monitor_;
+  InferenceService service_;
+  std::unique_ptr<GrpcServer> server_;
+  std::function<void(const ServedModel&, int)> on_serving_;
+};
+
+}  // namespace lockstep

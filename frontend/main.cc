@@ -1,0 +1,61 @@
+// The gateway: flags, tokenizer, server, until SIGTERM or SIGINT.
+
+#include <absl/status/status.h>
+#include <absl/time/time.h>
+#include <glog/logging.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "common/shutdown_signal.h"
+#include "common/status_macros.h"
+#include "frontend/gateway.h"
+#include "frontend/options.h"
+#include "tokenizer_service/remote_tokenizer.h"
+#include "tokenizer_service/tokenizer_factory.h"
+
+namespace lockstep {
+namespace {
+
+constexpr absl::Duration kTokenizerTimeout = absl::Seconds(60);
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
+    const GatewayOptions& options) {
+  if (options.tokenizer_address.empty()) return OpenTokenizer(options.model);
+  return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout);
+}
+
+absl::Status Serve(const GatewayOptions& options, ShutdownSignal& shutdown) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
+  const std::string host = options.listen.substr(0, options.listen.rfind(':'));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto gateway,
+      Gateway::Start(options, tokenizer.get(),
+                     [&host](const ServedModel& model, int port) {
+                       std::printf("gateway: serving %s on %s:%d\n",
+                                   model.name.c_str(), host.c_str(), port);
+                       std::fflush(stdout);
+                     }));
+  LOG(INFO) << "got signal " << shutdown.Wait() << "; draining";
+  gateway->Drain();
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  google::InitGoogleLogging(argv[0]);
+  FLAGS_logtostderr = true;
+  lockstep::ShutdownSignal shutdown;
+  const auto options = lockstep::ParseGatewayOptions(argc, argv);
+  absl::Status status = options.status();
+  if (options.ok()) {
+    LOG(INFO) << options->ToString();
+    status = lockstep::Serve(*options, shutdown);
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "gateway: %s\n", std::string(status.message()).c_str());
+  return 1;
+}

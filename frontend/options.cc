@@ -1,0 +1,121 @@
+#include "frontend/options.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <thread>
+
+#include "common/environment_flags.h"
+#include "common/status_macros.h"
+
+DEFINE_string(listen, "0.0.0.0:50051",
+              "host:port of the gRPC server; port 0 takes a free one.");
+DEFINE_string(worker_address, "127.0.0.1:50052",
+              "host:port of the worker group's leader.");
+DEFINE_string(model, "",
+              "The worker's model, for its tokenizer: a Hugging Face folder or "
+              "a GGUF file.");
+DEFINE_string(tokenizer_address, "",
+              "host:port of a tokenizer service to use in place of --model.");
+DEFINE_int32(encode_threads, 0,
+             "Threads that render and encode prompts, 1 to 256; 0 takes half "
+             "the cores, at least 2.");
+DEFINE_int32(max_inflight_requests, 1024,
+             "Requests held at once, 1 to 100000; more are refused.");
+DEFINE_int32(drain_timeout, 30,
+             "Seconds that running requests get after SIGTERM, 0 to 86400.");
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxThreads = 256;
+constexpr int kMaxRequests = 100'000;
+constexpr int kMaxDrainSeconds = 86'400;
+constexpr uint32_t kMaxPort = 65'535;
+
+absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > kMaxPort) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " is \"", address,
+                     "\"; it must be host:port, port 0 to 65535."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRange(absl::string_view flag, int value, int least,
+                        int most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, " is ", value, "; it must be ", least, " to ", most, "."));
+}
+
+absl::Status CheckTokenizer() {
+  if (FLAGS_model.empty() && FLAGS_tokenizer_address.empty()) {
+    return absl::InvalidArgumentError(
+        "--model is not set; name the worker's model, a Hugging Face folder or "
+        "a GGUF file, or a tokenizer service with --tokenizer_address.");
+  }
+  if (!FLAGS_model.empty() && !FLAGS_tokenizer_address.empty()) {
+    return absl::InvalidArgumentError(
+        "--model and --tokenizer_address are both set; the tokenizer is "
+        "either in this process or the service's.");
+  }
+  if (FLAGS_tokenizer_address.empty()) return absl::OkStatus();
+  return CheckAddress("tokenizer_address", FLAGS_tokenizer_address);
+}
+
+}  // namespace
+
+std::string GatewayOptions::ToString() const {
+  return absl::StrCat("listen=", listen, " worker_address=", worker_address,
+                      " model=", model,
+                      " tokenizer_address=", tokenizer_address,
+                      " encode_threads=", pipeline.encode_threads,
+                      " max_inflight_requests=", pipeline.max_inflight_requests,
+                      " drain_timeout=", absl::FormatDuration(drain_timeout));
+}
+
+absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
+  gflags::SetUsageMessage(
+      "gateway --model PATH [--listen HOST:PORT] [--worker_address HOST:PORT]");
+  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
+  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
+  if (argc > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
+  }
+  return GatewayOptionsFromFlags();
+}
+
+absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAddress("listen", FLAGS_listen));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckAddress("worker_address", FLAGS_worker_address));
+  LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer());
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      "max_inflight_requests", FLAGS_max_inflight_requests, 1, kMaxRequests));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange("drain_timeout", FLAGS_drain_timeout, 0, kMaxDrainSeconds));
+  GatewayOptions options;
+  options.listen = FLAGS_listen;
+  options.worker_address = FLAGS_worker_address;
+  options.model = FLAGS_model;
+  options.tokenizer_address = FLAGS_tokenizer_address;
+  const int cores = std::thread::hardware_concurrency();
+  options.pipeline.encode_threads = FLAGS_encode_threads > 0
+                                        ? FLAGS_encode_threads
+                                        : std::clamp(cores / 2, 2, kMaxThreads);
+  options.pipeline.max_inflight_requests = FLAGS_max_inflight_requests;
+  options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
+  return options;
+}
+
+}  // namespace lockstep

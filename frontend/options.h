@@ -1,0 +1,34 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <string>
+
+#include "frontend/generation/pipeline.h"
+
+namespace lockstep {
+
+// What the binary `gateway` is told, checked.
+struct GatewayOptions {
+  std::string listen;          // host:port
+  std::string worker_address;  // host:port of the group's leader
+  // Where text becomes tokens; exactly one is set.
+  std::string model;              // in this process, of this folder or file
+  std::string tokenizer_address;  // by the tokenizer service
+  PipelineOptions pipeline;
+  absl::Duration drain_timeout;
+
+  // One line, for the log.
+  std::string ToString() const;
+};
+
+// From the environment (LOCKSTEP_MODEL, …), then the command line, which wins.
+// The error is one sentence that names the flag. Sets gflags' globals, so once
+// a process.
+absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv);
+
+// The second half of it, on the flags as they are.
+absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags();
+
+}  // namespace lockstep
