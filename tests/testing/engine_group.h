@@ -9,7 +9,7 @@
 
 #include "tests/testing/local_ranks.h"
 #include "worker/engine/model_engine.h"
-#include "worker/weights/model_weights.h"
+#include "worker/weights/model_files.h"
 
 namespace lockstep::testing {
 

@@ -1,0 +1,92 @@
+#include "tests/testing/hand_planned_engine.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "proto/group.pb.h"
+
+namespace lockstep::testing {
+namespace {
+
+// Room for what a sequence will generate.
+constexpr int kMoreTokens = 32;
+
+std::unique_ptr<EngineGroup> MakeGroup(const ModelFiles& model, int size,
+                                       const EngineGroup::Options& options) {
+  auto group = EngineGroup::Create(model, size, options);
+  CHECK(group.ok()) << group.status();
+  return *std::move(group);
+}
+
+}  // namespace
+
+HandPlannedEngine::HandPlannedEngine(const ModelFiles& model, int size,
+                                     const EngineGroup::Options& options)
+    : options_(options), group_(MakeGroup(model, size, options)) {
+  group_->engine(/*rank=*/0)
+      .set_logits_observer([this](const SequenceSpan& span, int position,
+                                  absl::Span<const float> logits) {
+        auto& rows = logits_[span.sequence->id().request];
+        if (rows.size() <= position) rows.resize(position + 1);
+        rows[position].assign(logits.begin(), logits.end());
+      });
+}
+
+int HandPlannedEngine::Add(std::vector<uint32_t> tokens) {
+  const int index = static_cast<int>(sequences_.size());
+  auto request = std::make_shared<v1::AddRequest>();
+  request->set_request(index);
+  request->mutable_prompt_token_ids()->Assign(tokens.begin(), tokens.end());
+  v1::ResolvedSampling* sampling = request->mutable_sampling();
+  sampling->set_top_p(1);
+  sampling->set_repetition_penalty(1);
+  sampling->set_prompt_logprobs_plus_one(1);
+  auto sequence = std::make_unique<Sequence>(
+      SequenceId{static_cast<uint64_t>(index), 0}, request);
+  const int page_size = options_.engine.page_size;
+  const int pages = (tokens.size() + kMoreTokens + page_size - 1) / page_size;
+  for (int i = 0; i < pages; ++i) {
+    // From the last page on down.
+    sequence->mutable_pages().push_back(options_.engine.num_pages - 1 -
+                                        pages_taken_++);
+  }
+  CHECK_LE(pages_taken_, options_.engine.num_pages);
+  sequences_.push_back(std::move(sequence));
+  logits_.emplace_back();
+  return index;
+}
+
+StepResult HandPlannedEngine::Step(const std::vector<Part>& parts,
+                                   bool all_logits) {
+  StepPlan plan;
+  plan.step = ++step_;
+  for (const Part& part : parts) {
+    const Sequence& sequence = *sequences_[part.sequence];
+    SequenceSpan span;
+    span.sequence = &sequence;
+    span.begin = sequence.num_computed();
+    span.count = part.count;
+    const int end = span.begin + span.count;
+    span.samples = end == sequence.num_tokens();
+    if (all_logits) {
+      span.prompt_logits_begin = span.begin;
+      span.prompt_logits_end = span.samples ? end - 1 : end;
+    }
+    plan.spans.push_back(span);
+    plan.num_tokens += span.count;
+    plan.num_logits_rows += span.num_logits_rows();
+  }
+  StepResult result;
+  const absl::Status status = group_->Execute(plan, &result);
+  CHECK(status.ok()) << status;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const SequenceSpan& span = plan.spans[i];
+    Sequence& sequence = *sequences_[parts[i].sequence];
+    sequence.set_num_computed(span.begin + span.count);
+    if (span.samples) sequence.AppendToken(result.spans[i].token);
+  }
+  return result;
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,108 @@
+// A step allocates nothing once its shapes were seen. This program replaces the
+// global operator new to count.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "kernels/ops.h"
+#include "kernels/thread_pool.h"
+#include "proto/group.pb.h"
+#include "tests/testing/tiny_model.h"
+#include "worker/collectives/single_collective.h"
+#include "worker/core/sequence.h"
+#include "worker/core/step_plan.h"
+#include "worker/core/step_result.h"
+#include "worker/engine/model_engine.h"
+#include "worker/model_spec/shard.h"
+#include "worker/weights/model_files.h"
+
+namespace {
+
+std::atomic<bool> counting = false;
+std::atomic<int> allocations = 0;
+
+void* Allocate(size_t size, size_t alignment) {
+  if (counting) ++allocations;
+  void* memory = std::aligned_alloc(
+      alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) {
+  return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+void* operator new(size_t size, std::align_val_t alignment) {
+  return Allocate(size, static_cast<size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace lockstep {
+namespace {
+
+std::unique_ptr<Sequence> MakeSequence(int num_tokens, int32_t page) {
+  auto request = std::make_shared<v1::AddRequest>();
+  for (int i = 0; i < num_tokens; ++i) request->add_prompt_token_ids(3 + i);
+  request->mutable_sampling()->set_top_p(1);
+  request->mutable_sampling()->set_repetition_penalty(1);
+  auto sequence = std::make_unique<Sequence>(SequenceId{1, 0}, request);
+  sequence->mutable_pages() = {page, page + 1, page + 2};
+  return sequence;
+}
+
+TEST(StepAllocation, NoneAfterWarmUp) {
+  const std::string folder = ::testing::TempDir() + "allocation-model";
+  testing::WriteHuggingFaceFolder({}, folder);
+  const auto model = OpenModel(folder);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto shard = MakeShard(model->config, model->row_parallel_block, 0, 1);
+  kernels::ThreadPool pool({.num_threads = 2});
+  auto ops = kernels::Ops::Create("auto", &pool);
+  ASSERT_TRUE(ops.ok()) << ops.status();
+  SingleCollective collective;
+  auto engine =
+      ModelEngine::Create(*model, *shard, {.num_pages = 6}, &*ops, &collective);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+
+  // One prefills in chunks of 4, one decodes: its last token again and again,
+  // which for the engine is as good as a new one.
+  const auto prefilling = MakeSequence(40, 0);
+  const auto decoding = MakeSequence(10, 3);
+  StepPlan plan;
+  plan.spans.push_back({.sequence = prefilling.get(), .begin = 0, .count = 4});
+  plan.spans.push_back(
+      {.sequence = decoding.get(), .begin = 0, .count = 10, .samples = true});
+  StepResult result;
+  counting = true;
+  ASSERT_TRUE((*engine)->Execute(plan, &result).ok());
+  counting = false;
+  EXPECT_GT(allocations, 0) << "nothing is counted";
+  allocations = 0;
+  for (int step = 1; step < 9; ++step) {
+    plan.spans[0].begin = 4 * step;
+    plan.spans[1].begin = 9;
+    plan.spans[1].count = 1;
+    counting = step > 2;
+    const absl::Status status = (*engine)->Execute(plan, &result);
+    counting = false;
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(allocations, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
