@@ -1,0 +1,81 @@
+#include "frontend/chat/chat_client.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <chrono>
+
+#include "common/grpc_server.h"
+#include "common/grpc_status.h"
+
+namespace lockstep {
+namespace {
+
+constexpr std::chrono::seconds kListTimeout{10};
+
+}  // namespace
+
+ChatClient::ChatClient(const std::string& address)
+    : address_(address),
+      stub_(v1::Inference::NewStub(grpc::CreateCustomChannel(
+          address, grpc::InsecureChannelCredentials(), ChannelArguments()))) {}
+
+absl::StatusOr<std::string> ChatClient::ModelName() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+  v1::ListModelsResponse response;
+  const grpc::Status status = stub_->ListModels(&context, {}, &response);
+  if (!status.ok()) return Describe(status);
+  if (response.models().empty()) {
+    return absl::UnavailableError(
+        absl::StrCat("The gateway at ", address_, " serves no model."));
+  }
+  return response.models(0).name();
+}
+
+ChatAnswer ChatClient::Ask(
+    const v1::GenerateRequest& request,
+    const std::function<void(absl::string_view)>& on_text) {
+  ChatAnswer answer;
+  grpc::ClientContext context;
+  {
+    absl::MutexLock lock(&mutex_);
+    active_ = &context;
+  }
+  const auto stream = stub_->Generate(&context, request);
+  v1::GenerateResponse response;
+  while (stream->Read(&response)) {
+    if (response.has_delta()) {
+      on_text(response.delta().text());
+      answer.text += response.delta().text();
+    } else if (response.has_finish()) {
+      answer.reason = response.finish().reason();
+    } else if (response.has_summary()) {
+      answer.usage = response.summary().usage();
+      answer.timing = response.summary().timing();
+    }
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    active_ = nullptr;
+  }
+  answer.status = Describe(stream->Finish());
+  return answer;
+}
+
+void ChatClient::Cancel() {
+  absl::MutexLock lock(&mutex_);
+  if (active_ != nullptr) active_->TryCancel();
+}
+
+absl::Status ChatClient::Describe(const grpc::Status& status) const {
+  const bool is_connected =
+      status.error_message().find("failed to connect") == std::string::npos;
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE && !is_connected) {
+    return absl::UnavailableError(absl::StrCat(
+        "There is no gateway at ", address_,
+        "; start one with ./lockstep up, or name another with --server."));
+  }
+  return FromGrpc(status);
+}
+
+}  // namespace lockstep

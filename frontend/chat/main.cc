@@ -1,0 +1,61 @@
+// A chat in the terminal with the model that a gateway serves.
+
+#include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
+#include <gflags/gflags.h>
+#include <grpc/support/log.h>
+
+#include <string>
+
+#include "common/environment_flags.h"
+#include "common/status_macros.h"
+#include "frontend/chat/chat_client.h"
+#include "frontend/chat/session.h"
+#include "frontend/chat/terminal.h"
+
+DEFINE_string(server, "localhost:50051", "host:port of the gateway.");
+DEFINE_string(system, "", "The conversation's system message.");
+DEFINE_double(temperature, 0.7, "How freely tokens are chosen; 0 is greedy.");
+DEFINE_uint32(max_tokens, 0,
+              "Most tokens of an answer; 0 is the rest of the context.");
+
+namespace lockstep {
+namespace {
+
+absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
+  gflags::SetUsageMessage("chat [--server HOST:PORT] [--system TEXT]");
+  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
+  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
+  if (argc > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
+  }
+  ChatOptions options;
+  options.system = FLAGS_system;
+  options.temperature = FLAGS_temperature;
+  if (FLAGS_max_tokens > 0) options.max_tokens = FLAGS_max_tokens;
+  return options;
+}
+
+absl::StatusOr<bool> Chat(const ChatOptions& options, Terminal& terminal) {
+  ChatClient client(FLAGS_server);
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string model, client.ModelName());
+  if (terminal.is_interactive()) {
+    terminal.WriteDim(
+        absl::StrCat(model, " at ", FLAGS_server, "; /help lists commands."));
+  }
+  return ChatSession(options, &terminal, &client).Run();
+}
+
+}  // namespace
+}  // namespace lockstep
+
+int main(int argc, char** argv) {
+  lockstep::Terminal terminal;
+  gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
+  const auto options = lockstep::ParseOptions(argc, argv);
+  absl::StatusOr<bool> all_answered = options.status();
+  if (options.ok()) all_answered = lockstep::Chat(*options, terminal);
+  if (!all_answered.ok()) terminal.WriteError(all_answered.status().message());
+  return all_answered.value_or(false) ? 0 : 1;
+}

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "frontend/chat/chat_client.h"
+#include "frontend/chat/conversation.h"
+#include "frontend/chat/terminal.h"
+
+namespace lockstep {
+
+struct ChatOptions {
+  std::string system;
+  std::optional<float> temperature;    // the server's default where not set
+  std::optional<uint32_t> max_tokens;  // likewise
+};
+
+// A chat from its first line to its last: lines from the terminal, answers from
+// the client.
+class ChatSession {
+ public:
+  // Both must outlive this.
+  ChatSession(const ChatOptions& options, Terminal* terminal,
+              ChatClient* client);
+
+  // Returns when the user leaves or the input ends: whether every question got
+  // its answer.
+  bool Run();
+
+ private:
+  // False: Ctrl-C, and nobody is there to go on.
+  bool Ask();
+  void Remark(const ChatAnswer& answer);
+
+  const ChatOptions options_;
+  Terminal* const terminal_;
+  ChatClient* const client_;
+  Conversation conversation_;
+  bool all_answered_ = true;
+};
+
+}  // namespace lockstep
