@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/testing/test_data.h"
+#include "worker/model_spec/shard.h"
+#include "worker/weights/model_files.h"
 #include "worker/weights/model_weights.h"
 
 namespace lockstep {

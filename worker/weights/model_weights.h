@@ -9,7 +9,6 @@
 #include "kernels/packed_matrix.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
-#include "worker/weights/model_files.h"
 #include "worker/weights/tensor_source.h"
 
 namespace lockstep {

@@ -12,6 +12,7 @@
 #include "kernels/packed_format.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
+#include "worker/weights/model_files.h"
 
 namespace lockstep {
 namespace {
