@@ -37,7 +37,10 @@ absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
   return options;
 }
 
-absl::StatusOr<bool> Chat(const ChatOptions& options, Terminal& terminal) {
+// Whether every question got its answer.
+absl::StatusOr<bool> Chat(int argc, char** argv, Terminal& terminal) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChatOptions options,
+                            ParseOptions(argc, argv));
   ChatClient client(FLAGS_server);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string model, client.ModelName());
   if (terminal.is_interactive()) {
@@ -53,9 +56,10 @@ absl::StatusOr<bool> Chat(const ChatOptions& options, Terminal& terminal) {
 int main(int argc, char** argv) {
   lockstep::Terminal terminal;
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  const auto options = lockstep::ParseOptions(argc, argv);
-  absl::StatusOr<bool> all_answered = options.status();
-  if (options.ok()) all_answered = lockstep::Chat(*options, terminal);
-  if (!all_answered.ok()) terminal.WriteError(all_answered.status().message());
-  return all_answered.value_or(false) ? 0 : 1;
+  const auto all_answered = lockstep::Chat(argc, argv, terminal);
+  if (!all_answered.ok()) {
+    terminal.WriteError(all_answered.status().message());
+    return 1;
+  }
+  return *all_answered ? 0 : 1;
 }

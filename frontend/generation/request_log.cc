@@ -9,21 +9,23 @@ std::string FormatRequest(const RequestRecord& record) {
   std::string line = absl::StrCat("request ", record.request_id);
   if (!record.worker_request_id.empty() &&
       record.worker_request_id != record.request_id) {
-    absl::StrAppend(&line, " (", record.worker_request_id, ")");
+    absl::StrAppend(&line, " worker_request=", record.worker_request_id);
   }
-  absl::StrAppend(&line, ": ", absl::StatusCodeToString(record.status.code()));
+  absl::StrAppend(&line,
+                  " status=", absl::StatusCodeToString(record.status.code()));
+  const char* separator = " finish=";
   for (const v1::FinishReason reason : record.finish_reasons) {
-    absl::StrAppend(&line, " ", v1::FinishReason_Name(reason));
+    absl::StrAppend(&line, separator, v1::FinishReason_Name(reason));
+    separator = ",";
   }
-  absl::StrAppend(&line, "; ", record.usage.prompt_tokens(), " prompt tokens (",
-                  record.usage.cached_tokens(), " cached), ",
-                  record.usage.completion_tokens(), " out; ");
+  absl::StrAppend(&line, " prompt_tokens=", record.usage.prompt_tokens(),
+                  " cached_tokens=", record.usage.cached_tokens(),
+                  " completion_tokens=", record.usage.completion_tokens());
   if (record.first_token.has_value()) {
-    absl::StrAppend(&line, "first token ",
-                    absl::ToInt64Milliseconds(*record.first_token), " ms, ");
+    absl::StrAppend(&line, " first_token_ms=",
+                    absl::ToInt64Milliseconds(*record.first_token));
   }
-  absl::StrAppend(&line, "total ", absl::ToInt64Milliseconds(record.total),
-                  " ms");
+  absl::StrAppend(&line, " total_ms=", absl::ToInt64Milliseconds(record.total));
   return line;
 }
 

@@ -22,8 +22,9 @@ struct RequestRecord {
   absl::Status status;
 };
 
-// "request r1: OK STOP; 12 prompt tokens (8 cached), 24 out; first token 35 ms,
-// total 410 ms". Of a status only the code, as its words can quote the request.
+// "request r1 status=OK finish=STOP prompt_tokens=12 cached_tokens=8
+// completion_tokens=24 first_token_ms=35 total_ms=410". Of a status only the
+// code, as its words can quote the request.
 std::string FormatRequest(const RequestRecord& record);
 
 // One line at a request's end.

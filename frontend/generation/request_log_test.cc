@@ -16,8 +16,9 @@ TEST(RequestLog, OneLineForAnAnswer) {
   record.total = absl::Milliseconds(410);
   record.finish_reasons = {v1::STOP, v1::LENGTH};
   EXPECT_EQ(FormatRequest(record),
-            "request r1 (r1-00ff): OK STOP LENGTH; 12 prompt tokens (8 "
-            "cached), 24 out; first token 35 ms, total 410 ms");
+            "request r1 worker_request=r1-00ff status=OK finish=STOP,LENGTH "
+            "prompt_tokens=12 cached_tokens=8 completion_tokens=24 "
+            "first_token_ms=35 total_ms=410");
 }
 
 TEST(RequestLog, OneLineForARefusalWithoutItsWords) {
@@ -26,8 +27,8 @@ TEST(RequestLog, OneLineForARefusalWithoutItsWords) {
   record.total = absl::Milliseconds(1);
   record.status = absl::InvalidArgumentError("the client's own text");
   EXPECT_EQ(FormatRequest(record),
-            "request r2: INVALID_ARGUMENT; 0 prompt tokens (0 cached), 0 out; "
-            "total 1 ms");
+            "request r2 status=INVALID_ARGUMENT prompt_tokens=0 "
+            "cached_tokens=0 completion_tokens=0 total_ms=1");
 }
 
 }  // namespace
