@@ -37,6 +37,7 @@ absl::StatusOr<absl::Span<const uint8_t>> Map(int fd, const std::string& path) {
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
     const std::string& path) {
+  // Non-blocking, so that a pipe is refused rather than waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));

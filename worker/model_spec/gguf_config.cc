@@ -1,6 +1,6 @@
 #include "worker/model_spec/gguf_config.h"
 
-#include <absl/strings/match.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 
@@ -87,7 +87,7 @@ class Reader {
   absl::Status Unsupported(absl::string_view name,
                            absl::string_view supported) const {
     return absl::UnimplementedError(absl::StrCat(
-        file_.path(), ": the metadata \"", Key(name),
+        file_.path(), ": the metadata \"", absl::CHexEscape(Key(name)),
         "\" asks for something that is not supported; ", supported, "."));
   }
 

@@ -1,5 +1,6 @@
 #include "worker/model_spec/model_config.h"
 
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
 namespace lockstep {
@@ -47,17 +48,6 @@ absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
   if (config.head_dim % 2 != 0) {
     return error("the head size is ", config.head_dim,
                  ", expected an even number.");
-  }
-  for (const uint32_t id : config.eos_token_ids) {
-    if (id >= static_cast<uint32_t>(config.vocab_size)) {
-      return error("the end-of-sequence id ", id,
-                   " is outside the vocabulary of ", config.vocab_size, ".");
-    }
-  }
-  if (config.bos_token_id.value_or(0) >=
-      static_cast<uint32_t>(config.vocab_size)) {
-    return error("the begin-of-sequence id ", *config.bos_token_id,
-                 " is outside the vocabulary of ", config.vocab_size, ".");
   }
   return absl::OkStatus();
 }
