@@ -3,32 +3,243 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
+#include "proto/group.pb.h"
+#include "tests/testing/fake_engine.h"
+#include "tests/testing/output_recorder.h"
 #include "tests/testing/scheduler_driver.h"
+#include "worker/core/step_plan.h"
 
 namespace lockstep {
 namespace {
 
-TEST(SchedulerTest, RunsOneRequestToItsLength) {
-  SchedulerDriver driver({.num_pages = 8, .page_size = 4, .max_context = 32});
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+SchedulerOptions Options() {
+  return {.num_pages = 64,
+          .page_size = 4,
+          .max_step_tokens = 16,
+          .max_sequences = 4,
+          .max_logits_rows = 4,
+          .max_context = 64};
+}
+
+// "request:begin+count" a span, "*" where it samples.
+std::vector<std::string> Spans(const StepPlan& plan) {
+  std::vector<std::string> spans;
+  for (const SequenceSpan& span : plan.spans) {
+    spans.push_back(std::to_string(span.sequence->id().request) + ":" +
+                    std::to_string(span.begin) + "+" +
+                    std::to_string(span.count) + (span.samples ? "*" : ""));
+  }
+  return spans;
+}
+
+// Steps of a driver, drawn before the commit may end their sequences.
+class PlanWatcher {
+ public:
+  explicit PlanWatcher(SchedulerDriver* driver) : driver_(driver) {
+    driver->engine().set_before_step([this](const StepPlan& plan) {
+      spans_ = Spans(plan);
+      return absl::OkStatus();
+    });
+  }
+
+  std::vector<std::string> Step() {
+    driver_->Step();
+    return spans_;
+  }
+
+ private:
+  SchedulerDriver* const driver_;
+  std::vector<std::string> spans_;
+};
+
+TEST(SchedulerTest, RunsARequestToItsLength) {
+  SchedulerDriver driver(Options());
+  EXPECT_FALSE(driver.scheduler().HasWork());
   const uint64_t request = driver.Add(MakeRequest(TokenRun(1, 10), 5));
+  EXPECT_TRUE(driver.scheduler().HasWork());
   driver.RunUntilIdle();
   driver.ExpectAsAlone(request);
   EXPECT_EQ(driver.scheduler().stats().step, 5);
   EXPECT_EQ(driver.outputs().of({request, 0}).tokens.size(), 5);
+  EXPECT_EQ(driver.outputs().of({request, 0}).reason, v1::LENGTH);
 }
 
-TEST(SchedulerTest, TwoPagesEachPreemptAndStillEnd) {
-  SchedulerDriver driver({.num_pages = 4,
-                          .page_size = 4,
-                          .max_step_tokens = 8,
-                          .max_sequences = 4,
-                          .max_logits_rows = 4,
-                          .max_context = 16});
-  for (int i = 0; i < 4; ++i) driver.Add(MakeRequest(TokenRun(10 * i, 3), 12));
+TEST(SchedulerTest, AnEmptyPlanIsAStepToo) {
+  SchedulerDriver driver(Options());
+  const StepPlan first = driver.Step();
+  const StepPlan second = driver.Step();
+  EXPECT_TRUE(first.empty());
+  EXPECT_EQ(first.step, 1);
+  EXPECT_EQ(second.step, 2);
+  EXPECT_NE(first.digest, second.digest);
+}
+
+TEST(SchedulerTest, DecodesFirstAndChunksPromptsWithTheRest) {
+  SchedulerDriver driver(Options());
+  PlanWatcher watcher(&driver);
+  driver.Add(MakeRequest(TokenRun(1, 6), 10));
+  driver.Add(MakeRequest(TokenRun(100, 30), 10));
+  driver.Add(MakeRequest(TokenRun(200, 6), 10));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:0+6*", "2:0+10"));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:6+1*", "2:10+15"));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:7+1*", "2:25+5*", "3:0+6*"));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:8+1*", "2:30+1*", "3:6+1*"));
   driver.RunUntilIdle();
   driver.ExpectAllAsAlone();
+}
+
+TEST(SchedulerTest, PrefillsByPriorityThenArrival) {
+  SchedulerDriver driver(Options());
+  PlanWatcher watcher(&driver);
+  driver.Add(MakeRequest(TokenRun(1, 30), 4));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:0+16"));
+  v1::AddRequest urgent = MakeRequest(TokenRun(100, 10), 4);
+  urgent.set_priority(1);
+  driver.Add(MakeRequest(TokenRun(200, 10), 4));
+  driver.Add(urgent);
+  EXPECT_THAT(watcher.Step(), ElementsAre("3:0+10*", "1:16+6"));
+  EXPECT_THAT(watcher.Step(), ElementsAre("3:10+1*", "1:22+8*", "2:0+7"));
+  driver.RunUntilIdle();
+  driver.ExpectAllAsAlone();
+}
+
+TEST(SchedulerTest, RunsNoMoreThanMaxSequences) {
+  SchedulerDriver driver(Options());
+  for (int i = 0; i < 9; ++i) driver.Add(MakeRequest(TokenRun(10 * i, 2), 3));
+  driver.Step();
+  EXPECT_EQ(driver.scheduler().stats().running_sequences, 4);
+  EXPECT_EQ(driver.scheduler().stats().waiting_sequences, 5);
+  EXPECT_EQ(driver.scheduler().stats().waiting_tokens, 10);
+  driver.RunUntilIdle();
+  driver.ExpectAllAsAlone();
+}
+
+// A long prompt at the head waits for pages; nobody overtakes it, or it might
+// wait for ever.
+TEST(SchedulerTest, TheHeadOfTheQueueHoldsBackTheRest) {
+  SchedulerOptions options = Options();
+  options.num_pages = 16;
+  SchedulerDriver driver(options);
+  PlanWatcher watcher(&driver);
+  driver.Add(MakeRequest(TokenRun(1, 12), 20));
+  driver.Step();
+  driver.Add(MakeRequest(TokenRun(100, 40), 4));
+  driver.Add(MakeRequest(TokenRun(200, 2), 2));
+  EXPECT_THAT(watcher.Step(), ElementsAre("1:12+1*"));
+  driver.RunUntilIdle();
+  driver.ExpectAllAsAlone();
+  EXPECT_THAT(
+      driver.outputs().first_scheduled(),
+      ElementsAre(SequenceId{1, 0}, SequenceId{2, 0}, SequenceId{3, 0}));
+}
+
+TEST(SchedulerTest, AStopIdEndsTheChoiceAndIsNoToken) {
+  const v1::AddRequest plain = MakeRequest(TokenRun(1, 5), 10);
+  const FakeOutput alone =
+      ContinueAlone(plain, 0, 64, SchedulerDriver::kVocabularySize);
+  v1::AddRequest stopping = plain;
+  stopping.mutable_sampling()->add_stop_token_ids(alone.tokens[3]);
+  SchedulerDriver driver(Options());
+  driver.Add(stopping);
+  driver.RunUntilIdle();
+  const OutputRecorder::Record& record = driver.outputs().of({1, 0});
+  EXPECT_EQ(record.reason, v1::STOP);
+  EXPECT_EQ(record.stop_token_id, alone.tokens[3]);
+  EXPECT_THAT(record.tokens,
+              ElementsAre(alone.tokens[0], alone.tokens[1], alone.tokens[2]));
+}
+
+TEST(SchedulerTest, EndsWhereTheContextIsFull) {
+  SchedulerDriver driver(Options());
+  driver.Add(MakeRequest(TokenRun(1, 60), 100));
+  driver.Add(MakeRequest(TokenRun(100, 63), 100));
+  driver.RunUntilIdle();
+  EXPECT_EQ(driver.outputs().of({1, 0}).tokens.size(), 4);
+  EXPECT_EQ(driver.outputs().of({2, 0}).tokens.size(), 1);
+  EXPECT_EQ(driver.outputs().of({2, 0}).reason, v1::LENGTH);
+  driver.ExpectAllAsAlone();
+}
+
+TEST(SchedulerTest, ResumedTokensCountAsOutput) {
+  const v1::AddRequest whole = MakeRequest(TokenRun(1, 5), 8);
+  const FakeOutput alone =
+      ContinueAlone(whole, 0, 64, SchedulerDriver::kVocabularySize);
+  v1::AddRequest resumed = whole;
+  resumed.mutable_resume_token_ids()->Assign(alone.tokens.begin(),
+                                             alone.tokens.begin() + 3);
+  SchedulerDriver driver(Options());
+  driver.Add(resumed);
+  driver.RunUntilIdle();
+  EXPECT_THAT(driver.outputs().of({1, 0}).tokens,
+              ::testing::ElementsAreArray(alone.tokens.begin() + 3,
+                                          alone.tokens.end()));
+}
+
+TEST(SchedulerTest, NothingIsLeftToComputeOfAFullyResumedRequest) {
+  v1::AddRequest request = MakeRequest(TokenRun(1, 5), 2);
+  request.add_resume_token_ids(8);
+  request.add_resume_token_ids(9);
+  v1::AddRequest full = MakeRequest(TokenRun(1, 63), 50);
+  full.add_resume_token_ids(8);
+  SchedulerDriver driver(Options());
+  for (const auto& add : {request, full}) {
+    const OutputRecorder::Record& record =
+        driver.outputs().of({driver.Add(add), 0});
+    EXPECT_EQ(record.reason, v1::LENGTH);
+    EXPECT_THAT(record.tokens, IsEmpty());
+  }
+  EXPECT_FALSE(driver.scheduler().HasWork());
+}
+
+TEST(SchedulerTest, ReportsLogprobsOfTokensAndPrompt) {
+  v1::AddRequest request = MakeRequest(TokenRun(1, 11), 3);
+  request.mutable_sampling()->set_logprobs_plus_one(3);
+  request.mutable_sampling()->set_prompt_logprobs_plus_one(2);
+  SchedulerDriver driver(Options());
+  driver.Add(MakeRequest(TokenRun(1, 11), 1));  // leaves the prompt cached
+  driver.RunUntilIdle();
+  const uint64_t number = driver.Add(request);
+  driver.RunUntilIdle();
+  driver.ExpectAsAlone(number);
+  const OutputRecorder::Record& record = driver.outputs().of({number, 0});
+  EXPECT_EQ(record.cached_tokens, 0);
+  ASSERT_EQ(record.prompt_logprobs.size(), 10);
+  for (uint32_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(record.prompt_logprobs[i].token().token_id(), i + 2);
+    EXPECT_EQ(record.prompt_logprobs[i].top_size(), 1);
+  }
+  ASSERT_EQ(record.logprobs.size(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(record.logprobs[i].token().token_id(), record.tokens[i]);
+    EXPECT_EQ(record.logprobs[i].top_size(), 2);
+  }
+}
+
+TEST(SchedulerDeathTest, MessagesComeBetweenSteps) {
+  OutputRecorder outputs;
+  Scheduler scheduler(Options(), &outputs);
+  scheduler.Plan();
+  v1::RankMessage message;
+  message.mutable_abort()->set_request(1);
+  EXPECT_DEATH(scheduler.Apply(message), "between Plan and Commit");
+  EXPECT_DEATH(scheduler.Plan(), "without Commit");
+}
+
+TEST(SchedulerDeathTest, RefusesWhatNoCorrectLeaderSends) {
+  OutputRecorder outputs;
+  Scheduler scheduler(Options(), &outputs);
+  v1::RankMessage message;
+  EXPECT_DEATH(scheduler.Apply(message), "not a message for the scheduler");
+  *message.mutable_add() = MakeRequest({}, 1);
+  EXPECT_DEATH(scheduler.Apply(message), "request 0");
+  *message.mutable_add() = MakeRequest(TokenRun(1, 64), 1);
+  EXPECT_DEATH(scheduler.Apply(message), "request 0");
 }
 
 }  // namespace

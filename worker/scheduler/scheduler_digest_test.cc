@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/digest.h"
+#include "tests/testing/output_recorder.h"
+#include "tests/testing/scheduler_driver.h"
+#include "worker/core/step_result.h"
+#include "worker/scheduler/scheduler.h"
+
+namespace lockstep {
+namespace {
+
+SchedulerOptions Options() {
+  return {.num_pages = 32,
+          .page_size = 4,
+          .max_step_tokens = 8,
+          .max_sequences = 4,
+          .max_logits_rows = 4,
+          .max_context = 64};
+}
+
+std::vector<std::string> DigestsUntilIdle(SchedulerDriver* driver) {
+  std::vector<std::string> digests;
+  while (driver->scheduler().HasWork()) {
+    digests.push_back(ToHex(driver->Step().digest));
+  }
+  digests.push_back(ToHex(driver->Step().digest));
+  return digests;
+}
+
+std::vector<std::string> DigestsOf(const v1::AddRequest& request) {
+  SchedulerDriver driver(Options());
+  driver.Add(request);
+  return DigestsUntilIdle(&driver);
+}
+
+TEST(SchedulerDigestTest, IsEqualForEqualHistories) {
+  EXPECT_EQ(DigestsOf(MakeRequest(TokenRun(1, 20), 9)),
+            DigestsOf(MakeRequest(TokenRun(1, 20), 9)));
+}
+
+// Whatever differs in a message shows in the very next digest, also what does
+// not change the plan.
+TEST(SchedulerDigestTest, CoversEveryFieldOfAMessage) {
+  const v1::AddRequest base = MakeRequest(TokenRun(1, 5), 9);
+  const std::vector<std::function<void(v1::AddRequest&)>> edits = {
+      [](v1::AddRequest&) {},
+      [](v1::AddRequest& r) { r.set_prompt_token_ids(4, 77); },
+      [](v1::AddRequest& r) { r.add_resume_token_ids(1); },
+      [](v1::AddRequest& r) { r.set_priority(1); },
+      [](v1::AddRequest& r) { r.set_bypass_prefix_cache(true); },
+      [](v1::AddRequest& r) { r.mutable_sampling()->set_seed(1); },
+      [](v1::AddRequest& r) { r.mutable_sampling()->set_temperature(0.5f); },
+      [](v1::AddRequest& r) { r.mutable_sampling()->set_max_tokens(8); },
+      [](v1::AddRequest& r) { r.mutable_sampling()->add_stop_token_ids(2); },
+  };
+  std::set<std::string> digests;
+  for (const auto& edit : edits) {
+    v1::AddRequest request = base;
+    edit(request);
+    digests.insert(DigestsOf(request).front());
+  }
+  EXPECT_EQ(digests.size(), edits.size());
+}
+
+TEST(SchedulerDigestTest, CoversAbortsThatChangeNothing) {
+  SchedulerDriver quiet(Options());
+  SchedulerDriver aborted(Options());
+  aborted.Abort(99);
+  EXPECT_NE(quiet.Step().digest, aborted.Step().digest);
+}
+
+// A rank that samples another id differs from the next step on, for ever.
+TEST(SchedulerDigestTest, CoversSampledIds) {
+  OutputRecorder outputs_a;
+  OutputRecorder outputs_b;
+  Scheduler a(Options(), &outputs_a);
+  Scheduler b(Options(), &outputs_b);
+  v1::RankMessage message;
+  *message.mutable_add() = MakeRequest(TokenRun(1, 3), 5);
+  message.mutable_add()->set_request(1);
+  a.Apply(message);
+  b.Apply(message);
+  StepResult result;
+  result.spans.resize(1);
+  for (int step = 1; step <= 5; ++step) {
+    const bool equal = a.Plan().digest == b.Plan().digest;
+    EXPECT_EQ(equal, step <= 2) << step;
+    result.spans[0].token = 7;
+    a.Commit(result);
+    if (step == 2) result.spans[0].token = 8;
+    b.Commit(result);
+  }
+}
+
+TEST(SchedulerDigestTest, CoversPages) {
+  // The same spans on other pages: one has a prefix of another prompt cached.
+  SchedulerDriver plain(Options());
+  SchedulerDriver used(Options());
+  v1::AddRequest other = MakeRequest(TokenRun(900, 9), 1);
+  plain.Add(other);
+  other.set_bypass_prefix_cache(true);
+  used.Add(other);
+  DigestsUntilIdle(&plain);
+  DigestsUntilIdle(&used);
+  plain.Add(MakeRequest(TokenRun(1, 3), 2));
+  used.Add(MakeRequest(TokenRun(1, 3), 2));
+  EXPECT_NE(plain.Step().digest, used.Step().digest);
+}
+
+}  // namespace
+}  // namespace lockstep
