@@ -37,7 +37,7 @@ absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
   return options;
 }
 
-// Whether every question got its answer.
+// See ChatSession::Run.
 absl::StatusOr<bool> Chat(int argc, char** argv, Terminal& terminal) {
   LOCKSTEP_ASSIGN_OR_RETURN(const ChatOptions options,
                             ParseOptions(argc, argv));
@@ -56,10 +56,7 @@ absl::StatusOr<bool> Chat(int argc, char** argv, Terminal& terminal) {
 int main(int argc, char** argv) {
   lockstep::Terminal terminal;
   gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-  const auto all_answered = lockstep::Chat(argc, argv, terminal);
-  if (!all_answered.ok()) {
-    terminal.WriteError(all_answered.status().message());
-    return 1;
-  }
-  return *all_answered ? 0 : 1;
+  const auto went_well = lockstep::Chat(argc, argv, terminal);
+  if (!went_well.ok()) terminal.WriteError(went_well.status().message());
+  return went_well.value_or(false) ? 0 : 1;
 }

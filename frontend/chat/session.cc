@@ -33,12 +33,14 @@ bool ChatSession::Run() {
   while (true) {
     const Terminal::Event event = terminal_->ReadLine(&line);
     if (event == Terminal::Event::kEnd) {
-      if (terminal_->is_interactive()) terminal_->Write("\n");
-      return all_answered_;
+      if (!terminal_->is_interactive()) return all_answered_;
+      terminal_->Write("\n");
+      return true;
     }
     if (event == Terminal::Event::kInterrupt) {
+      if (!terminal_->is_interactive()) return false;
       terminal_->Write("\n");
-      if (was_interrupted || !terminal_->is_interactive()) return false;
+      if (was_interrupted) return true;
       was_interrupted = true;
       terminal_->WriteDim("Ctrl-C again, Ctrl-D or /exit leaves.");
       continue;
@@ -58,7 +60,7 @@ bool ChatSession::Run() {
         terminal_->WriteError(reaction.text);
         break;
       case Conversation::Action::kLeave:
-        return all_answered_;
+        return terminal_->is_interactive() || all_answered_;
     }
   }
 }

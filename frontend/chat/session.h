@@ -24,8 +24,8 @@ class ChatSession {
   ChatSession(const ChatOptions& options, Terminal* terminal,
               ChatClient* client);
 
-  // Returns when the user leaves or the input ends: whether every question got
-  // its answer.
+  // Returns when the user leaves or the input ends. False where nobody sees it
+  // (no terminal) and a question got no answer.
   bool Run();
 
  private:

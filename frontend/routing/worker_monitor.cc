@@ -8,6 +8,8 @@
 #include <chrono>
 #include <utility>
 
+#include "common/health.pb.h"
+
 namespace lockstep {
 namespace {
 

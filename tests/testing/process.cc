@@ -137,6 +137,7 @@ void Process::Read() {
     absl::MutexLock lock(&mutex_);
     if (size > 0) output_.append(buffer, size);
     if (has_data && size <= 0) output_ended_ = true;
+    if (!has_data) ++idle_polls_;
     if (output_ended_ || (stop_reading_ && !has_data)) return;
   }
 }
@@ -182,7 +183,19 @@ absl::StatusOr<int> Process::WaitForExit(absl::Duration timeout) {
   int status = 0;
   waitpid(pid_, &status, 0);
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  AwaitRestOfOutput();
   return exit_code_;
+}
+
+// What an ended process wrote lies in the pipe: it is all read at the output's
+// end or, where a grandchild holds the pipe open, when nothing more comes.
+void Process::AwaitRestOfOutput() {
+  absl::MutexLock lock(&mutex_);
+  const int idle_polls = idle_polls_;
+  const auto done = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return output_ended_ || idle_polls_ > idle_polls + 1;
+  };
+  mutex_.Await(absl::Condition(&done));
 }
 
 std::string Process::output() const {

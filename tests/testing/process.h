@@ -49,7 +49,8 @@ class Process {
 
   void Signal(int signal);
 
-  // The exit code, or 128 + the signal that ended it.
+  // The exit code, or 128 + the signal that ended it. All it wrote is in
+  // output() then.
   absl::StatusOr<int> WaitForExit(absl::Duration timeout);
 
   // All output so far.
@@ -58,6 +59,7 @@ class Process {
  private:
   Process(pid_t pid, int output_fd);
   void Read();
+  void AwaitRestOfOutput();
 
   const pid_t pid_;
   const int output_fd_;
@@ -66,6 +68,7 @@ class Process {
   mutable absl::Mutex mutex_;
   std::string output_ ABSL_GUARDED_BY(mutex_);
   bool output_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  int idle_polls_ ABSL_GUARDED_BY(mutex_) = 0;  // that found nothing to read
   bool stop_reading_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread reader_;  // "output"; joined by the destructor
 };

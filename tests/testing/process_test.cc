@@ -29,7 +29,7 @@ TEST(Process, PassesArgumentsAndEnvironment) {
 
 TEST(Process, SaysHowTheProgramEnded) {
   EXPECT_EQ(Shell("exit 3")->WaitForExit(kTimeout).value(), 3);
-  auto process = Shell("exec cat");
+  auto process = Shell("exec sleep 1000");
   process->Signal(SIGTERM);
   EXPECT_EQ(process->WaitForExit(kTimeout).value(), 128 + SIGTERM);
 }
