@@ -1,1 +1,126 @@
+#include "worker/service/output_router.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+using Next = OutputStream::Next;
+
+class OutputRouterTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<OutputStream> Live(uint64_t number, int max_tokens = 100) {
+    auto request = std::make_shared<v1::AddRequest>();
+    request->set_request(number);
+    request->add_prompt_token_ids(1);
+    request->mutable_sampling()->set_n(1);
+    EXPECT_TRUE(inbox_.Add(*request).ok());
+    auto stream = std::make_shared<OutputStream>(
+        "id-" + std::to_string(number), request,
+        OutputStream::Options{.max_buffered_tokens = max_tokens});
+    EXPECT_TRUE(router_.Register(stream).ok());
+    return stream;
+  }
+
+  int NumAborts() {
+    std::vector<std::string> messages;
+    EXPECT_TRUE(inbox_.Drain(/*idle=*/false, 1000, &messages).ok());
+    int aborts = 0;
+    for (const std::string& bytes : messages) {
+      v1::RankMessage message;
+      EXPECT_TRUE(message.ParseFromString(bytes));
+      aborts += message.has_abort();
+    }
+    return aborts;
+  }
+
+  RequestInbox inbox_{{.max_queued_requests = 10, .max_queued_tokens = 100}};
+  OutputRouter router_{&inbox_};
+};
+
+TEST_F(OutputRouterTest, ALiveNameIsTakenUntilItsLastChoiceEnds) {
+  const auto stream = Live(1);
+  EXPECT_EQ(router_.Find("id-1"), stream);
+  const auto again = std::make_shared<OutputStream>(
+      "id-1", std::make_shared<v1::AddRequest>(), OutputStream::Options());
+  EXPECT_EQ(router_.Register(again).code(), absl::StatusCode::kAlreadyExists);
+  router_.OnFinish({.request = 1}, v1::STOP, 2);
+  EXPECT_EQ(router_.Find("id-1"), nullptr);
+  EXPECT_TRUE(router_.Register(again).ok());
+}
+
+TEST_F(OutputRouterTest, WakesOnceAStepTheStreamsItTouched) {
+  const auto one = Live(1), two = Live(2), three = Live(3);
+  int wakes[3] = {};
+  one->set_reader([&] { ++wakes[0]; });
+  two->set_reader([&] { ++wakes[1]; });
+  three->set_reader([&] { ++wakes[2]; });
+  router_.OnToken({.request = 1}, 5, {});
+  router_.OnToken({.request = 1}, 6, {});
+  router_.OnFinish({.request = 2}, v1::STOP, 2);
+  EXPECT_THAT(wakes, ::testing::ElementsAre(0, 0, 0));
+  router_.EndStep();
+  EXPECT_THAT(wakes, ::testing::ElementsAre(1, 1, 0));
+  router_.EndStep();
+  EXPECT_THAT(wakes, ::testing::ElementsAre(1, 1, 0));
+}
+
+TEST_F(OutputRouterTest, ARequestWaitsUntilItsFirstStepOrItsEnd) {
+  Live(1);
+  Live(2);
+  EXPECT_EQ(inbox_.queued().requests, 2);
+  router_.OnFirstScheduled({.request = 1}, 0);
+  EXPECT_EQ(inbox_.queued().requests, 1);
+  router_.OnFinish({.request = 1}, v1::STOP, 2);
+  EXPECT_EQ(inbox_.queued().requests, 1);
+  router_.OnFinish({.request = 2}, v1::ABORTED, std::nullopt);
+  EXPECT_EQ(inbox_.queued().requests, 0);
+}
+
+TEST_F(OutputRouterTest, ASlowReaderEndsItsOwnStreamAlone) {
+  const auto slow = Live(1, 2), other = Live(2);
+  for (uint32_t token = 0; token < 5; ++token) {
+    router_.OnToken({.request = 1}, token, {});
+    router_.OnToken({.request = 2}, token, {});
+  }
+  EXPECT_EQ(slow->status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(other->status().ok());
+  EXPECT_EQ(NumAborts(), 1);
+  // It is live until the scheduler has ended it.
+  EXPECT_NE(router_.Find("id-1"), nullptr);
+  router_.OnFinish({.request = 1}, v1::ABORTED, std::nullopt);
+  EXPECT_EQ(router_.Find("id-1"), nullptr);
+}
+
+TEST_F(OutputRouterTest, FailAllEndsEveryStream) {
+  const auto one = Live(1), two = Live(2);
+  bool woken = false;
+  two->set_reader([&] { woken = true; });
+  router_.FailAll(absl::UnavailableError("gone"));
+  v1::WorkerGenerateResponse message;
+  EXPECT_EQ(one->Take(&message), Next::kEnd);
+  EXPECT_EQ(two->status(), absl::UnavailableError("gone"));
+  EXPECT_TRUE(woken);
+  EXPECT_TRUE(router_.Live().empty());
+  // What the scheduler still says of them goes nowhere.
+  router_.OnToken({.request = 1}, 5, {});
+  router_.OnFinish({.request = 1}, v1::STOP, 2);
+}
+
+TEST_F(OutputRouterTest, SaysOnceWhenNothingIsLive) {
+  Live(1);
+  int calls = 0;
+  router_.WhenEmpty([&] { ++calls; });
+  router_.EndStep();
+  EXPECT_EQ(calls, 0);
+  router_.OnFinish({.request = 1}, v1::STOP, 2);
+  router_.EndStep();
+  router_.EndStep();
+  EXPECT_EQ(calls, 1);
+  router_.WhenEmpty([&] { ++calls; });
+  EXPECT_EQ(calls, 2);
+}
+
+}  // namespace
+}  // namespace lockstep

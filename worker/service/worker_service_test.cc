@@ -1,1 +1,365 @@
+// The service over a real socket, before a real scheduler and a fake engine.
 
+#include "worker/service/worker_service.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "common/grpc_server.h"
+#include "tests/testing/fake_engine.h"
+#include "worker/scheduler/scheduler.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int kContext = 256;
+constexpr int kPages = 64;
+constexpr uint32_t kVocabulary = 1000;
+
+// A leader without a group: what its step thread does, on a thread of its own.
+class FakeLeader {
+ public:
+  explicit FakeLeader(int max_buffered_tokens = 4096)
+      : admission_(&inbox_, &router_,
+                   {.max_buffered_tokens = max_buffered_tokens}) {
+    admission_.Open();
+    server_ = *GrpcServer::Start("127.0.0.1:0", "listen", {&service_},
+                                 {v1::Worker::service_full_name()});
+    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
+        absl::StrCat("127.0.0.1:", server_->port()),
+        grpc::InsecureChannelCredentials(), ChannelArguments()));
+    steps_ = std::thread([this] { RunSteps(); });
+  }
+
+  ~FakeLeader() {
+    set_paused(false);
+    inbox_.Stop();
+    steps_.join();
+    server_->Shutdown(/*grace_ms=*/0);
+  }
+
+  v1::Worker::Stub& stub() { return *stub_; }
+  Admission& admission() { return admission_; }
+  OutputRouter& router() { return router_; }
+  LoadBoard& board() { return board_; }
+
+  // While paused the scheduler is told nothing, so that requests stay queued.
+  void set_paused(bool paused) {
+    absl::MutexLock lock(&mutex_);
+    paused_ = paused;
+  }
+
+  // Blocks until no request is live.
+  void WaitUntilEmpty() {
+    absl::Notification empty;
+    router_.WhenEmpty([&] { empty.Notify(); });
+    empty.WaitForNotification();
+  }
+
+ private:
+  static WorkerService::Facts Facts() {
+    WorkerService::Facts facts;
+    facts.limits = {.vocabulary_size = kVocabulary,
+                    .max_context = kContext,
+                    .eos_token_ids = {}};
+    facts.model.set_name("fake");
+    facts.server.set_num_pages(kPages);
+    return facts;
+  }
+
+  void WaitWhilePaused() {
+    absl::MutexLock lock(&mutex_);
+    const auto may_run = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return !paused_;
+    };
+    mutex_.Await(absl::Condition(&may_run));
+  }
+
+  void RunSteps() {
+    StepResult result;
+    while (true) {
+      std::vector<std::string> messages;
+      ASSERT_TRUE(
+          inbox_.Drain(!scheduler_.HasWork(), /*max_messages=*/100, &messages)
+              .ok());
+      WaitWhilePaused();
+      for (const std::string& bytes : messages) {
+        v1::RankMessage message;
+        ASSERT_TRUE(message.ParseFromString(bytes));
+        if (message.has_stop()) return;
+        scheduler_.Apply(message);
+      }
+      const StepPlan& plan = scheduler_.Plan();
+      result.spans.clear();
+      if (!plan.empty()) {
+        ASSERT_TRUE(engine_.Execute(plan, &result).ok());
+      }
+      scheduler_.Commit(result);
+      board_.Publish(scheduler_.stats());
+      router_.EndStep();
+    }
+  }
+
+  RequestInbox inbox_{{.max_queued_requests = 4, .max_queued_tokens = 1000}};
+  OutputRouter router_{&inbox_};
+  Admission admission_;
+  LoadBoard board_;
+  WorkerService service_{Facts(), &admission_, &router_, &board_};
+  Scheduler scheduler_{{.num_pages = kPages, .max_context = kContext},
+                       &router_};
+  FakeEngine engine_{{.num_pages = kPages, .vocabulary_size = kVocabulary}};
+  absl::Mutex mutex_;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::Worker::Stub> stub_;
+  std::thread steps_;
+};
+
+v1::WorkerGenerateRequest Request(uint32_t max_tokens,
+                                  const std::string& request_id = "") {
+  v1::WorkerGenerateRequest request;
+  if (!request_id.empty()) request.set_request_id(request_id);
+  for (uint32_t id = 1; id <= 20; ++id) request.add_prompt_token_ids(id);
+  request.mutable_sampling()->set_temperature(0);
+  request.mutable_sampling()->set_max_tokens(max_tokens);
+  return request;
+}
+
+// A Generate call from its first message on.
+class Call {
+ public:
+  Call(FakeLeader& leader, const v1::WorkerGenerateRequest& request,
+       std::chrono::milliseconds timeout = std::chrono::minutes(1)) {
+    context_.set_deadline(std::chrono::system_clock::now() + timeout);
+    reader_ = leader.stub().Generate(&context_, request);
+  }
+
+  // The next message; empty at the end.
+  v1::WorkerGenerateResponse Next() {
+    v1::WorkerGenerateResponse message;
+    if (!reader_->Read(&message)) message.Clear();
+    return message;
+  }
+
+  // Reads to the end. Returns the number of tokens.
+  int ReadAll() {
+    int tokens = 0;
+    v1::WorkerGenerateResponse message;
+    while (reader_->Read(&message)) {
+      tokens += message.delta().token_ids_size();
+      if (message.has_summary()) summary = message.summary();
+    }
+    return tokens;
+  }
+
+  grpc::Status Finish() { return reader_->Finish(); }
+  void Cancel() { context_.TryCancel(); }
+
+  v1::Summary summary;
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WorkerGenerateResponse>> reader_;
+};
+
+TEST(WorkerService, StreamsARequestToItsSummary) {
+  FakeLeader leader;
+  Call call(leader, Request(50, "mine"));
+  EXPECT_EQ(call.Next().accepted().request_id(), "mine");
+  EXPECT_EQ(call.ReadAll(), 50);
+  EXPECT_TRUE(call.Finish().ok());
+  EXPECT_EQ(call.summary.usage().completion_tokens(), 50);
+  EXPECT_EQ(call.summary.usage().prompt_tokens(), 20);
+}
+
+TEST(WorkerService, ABadRequestIsRefusedByName) {
+  FakeLeader leader;
+  Call call(leader, Request(0));
+  EXPECT_EQ(call.ReadAll(), 0);
+  const grpc::Status status = call.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("max_tokens"));
+}
+
+TEST(WorkerService, ALiveRequestIdIsTaken) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  Call first(leader, Request(5, "mine"));
+  EXPECT_TRUE(first.Next().has_accepted());
+  Call second(leader, Request(5, "mine"));
+  EXPECT_EQ(second.ReadAll(), 0);
+  EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  leader.set_paused(false);
+  EXPECT_EQ(first.ReadAll(), 5);
+}
+
+TEST(WorkerService, AFullQueueIsResourceExhausted) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  std::vector<std::unique_ptr<Call>> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(std::make_unique<Call>(leader, Request(5)));
+    EXPECT_TRUE(calls.back()->Next().has_accepted());
+  }
+  Call refused(leader, Request(5));
+  EXPECT_EQ(refused.ReadAll(), 0);
+  EXPECT_EQ(refused.Finish().error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  leader.set_paused(false);
+  for (auto& call : calls) EXPECT_EQ(call->ReadAll(), 5);
+}
+
+TEST(WorkerService, ACancelEndsAQueuedRequest) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  Call call(leader, Request(200));
+  EXPECT_TRUE(call.Next().has_accepted());
+  call.Cancel();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  leader.set_paused(false);
+  leader.WaitUntilEmpty();
+}
+
+TEST(WorkerService, ACancelEndsARunningRequestAndFreesItsPages) {
+  FakeLeader leader;
+  Call call(leader, Request(200));
+  while (!call.Next().has_delta()) {
+  }
+  call.Cancel();
+  leader.WaitUntilEmpty();
+  v1::Load load = leader.board().load();
+  EXPECT_EQ(load.running_sequences(), 0);
+  EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
+}
+
+TEST(WorkerService, ADeadlineEndsEvenAQueuedRequest) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  Call call(leader, Request(200), std::chrono::milliseconds(300));
+  EXPECT_TRUE(call.Next().has_accepted());
+  const auto stream = leader.router().Live().at(0);
+  EXPECT_EQ(call.ReadAll(), 0);
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  while (stream->status().ok())
+    std::this_thread::yield();  // the leader's clock
+  leader.set_paused(false);
+  leader.WaitUntilEmpty();
+  EXPECT_EQ(stream->status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(stream->Description(), HasSubstr("cause=DEADLINE"));
+}
+
+TEST(WorkerService, AbortEndsARequestWithAFinish) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  Call call(leader, Request(200, "mine"));
+  EXPECT_TRUE(call.Next().has_accepted());
+  v1::AbortRequest abort;
+  abort.add_request_ids("mine");
+  abort.add_request_ids("nobody");
+  v1::AbortResponse response;
+  grpc::ClientContext context;
+  ASSERT_TRUE(leader.stub().Abort(&context, abort, &response).ok());
+  EXPECT_THAT(response.unknown(), ::testing::ElementsAre("nobody"));
+  leader.set_paused(false);
+  v1::WorkerGenerateResponse message = call.Next();
+  // The step that had been told of the request already.
+  if (message.has_delta()) message = call.Next();
+  EXPECT_EQ(message.finish().reason(), v1::ABORTED);
+  EXPECT_TRUE(call.Next().has_summary());
+  EXPECT_EQ(call.ReadAll(), 0);
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+TEST(WorkerService, ChoicesNeedExactlyOneRequest) {
+  FakeLeader leader;
+  v1::AbortRequest abort;
+  abort.add_choices(1);
+  v1::AbortResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = leader.stub().Abort(&context, abort, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("choices"));
+}
+
+TEST(WorkerService, ASlowReaderEndsResourceExhausted) {
+  FakeLeader leader(/*max_buffered_tokens=*/8);
+  leader.set_paused(true);
+  Call call(leader, Request(200));
+  EXPECT_TRUE(call.Next().has_accepted());
+  // Nobody takes tokens while the call is not woken: as with a full window.
+  const auto stream = leader.router().Live().at(0);
+  for (uint32_t i = 0; i < 9; ++i) {
+    leader.router().OnToken({.request = stream->number()}, i, {});
+  }
+  leader.set_paused(false);
+  call.ReadAll();
+  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  leader.WaitUntilEmpty();
+}
+
+TEST(WorkerService, SaysWhatItServes) {
+  FakeLeader leader;
+  v1::ModelInfo model;
+  grpc::ClientContext model_context;
+  ASSERT_TRUE(leader.stub().GetModelInfo(&model_context, {}, &model).ok());
+  EXPECT_EQ(model.name(), "fake");
+  v1::ServerInfo server;
+  grpc::ClientContext server_context;
+  ASSERT_TRUE(leader.stub().GetServerInfo(&server_context, {}, &server).ok());
+  EXPECT_EQ(server.num_pages(), kPages);
+}
+
+TEST(WorkerService, AnUnknownFieldIsRefused) {
+  FakeLeader leader;
+  v1::GetModelInfoRequest request;
+  request.GetReflection()->MutableUnknownFields(&request)->AddVarint(99, 1);
+  v1::ModelInfo model;
+  grpc::ClientContext context;
+  const grpc::Status status =
+      leader.stub().GetModelInfo(&context, request, &model);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("99"));
+}
+
+TEST(WorkerService, WatchLoadSendsAtOnceAndAfterAChange) {
+  FakeLeader leader;
+  v1::WatchLoadRequest request;
+  request.set_interval_ms(10);
+  grpc::ClientContext context;
+  auto reader = leader.stub().WatchLoad(&context, request);
+  v1::Load load;
+  ASSERT_TRUE(reader->Read(&load));
+  EXPECT_EQ(load.step(), 0);
+  Call call(leader, Request(5));
+  EXPECT_EQ(call.ReadAll(), 5);
+  while (load.step() < 5) ASSERT_TRUE(reader->Read(&load));
+  EXPECT_EQ(load.total_pages(), kPages);
+  // Without a change it comes all the same.
+  ASSERT_TRUE(reader->Read(&load));
+  context.TryCancel();
+  while (reader->Read(&load)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST(WorkerService, WatchLoadRefusesAnIntervalOutOfRange) {
+  FakeLeader leader;
+  v1::WatchLoadRequest request;
+  request.set_interval_ms(9);
+  grpc::ClientContext context;
+  auto reader = leader.stub().WatchLoad(&context, request);
+  v1::Load load;
+  EXPECT_FALSE(reader->Read(&load));
+  EXPECT_EQ(reader->Finish().error_message(),
+            "interval_ms is 9; it must be 10 to 10000.");
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+#include "worker/options.h"
+
+#include <gflags/gflags.h>
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+class OptionsTest : public ::testing::Test {
+ protected:
+  OptionsTest() { Set("model", "/models/tiny.gguf"); }
+
+  static void Set(const std::string& flag, const std::string& value) {
+    EXPECT_FALSE(
+        gflags::SetCommandLineOption(flag.c_str(), value.c_str()).empty());
+  }
+
+ private:
+  gflags::FlagSaver saver_;
+};
+
+TEST_F(OptionsTest, AGroupOfOneHostTakesAnyPortAndStartsItsRanks) {
+  Set("tensor_parallel_size", "4");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->is_leader());
+  EXPECT_TRUE(options->starts_local_ranks);
+  EXPECT_EQ(options->rank.local_ranks, 4);
+  EXPECT_EQ(options->leader_address, "127.0.0.1:0");
+  EXPECT_EQ(options->served_model_name, "tiny");
+}
+
+TEST_F(OptionsTest, ARankThatWasStartedByTheFirstStartsNone) {
+  Set("tensor_parallel_size", "4");
+  Set("rank", "3");
+  Set("local_index", "1");
+  Set("local_ranks", "2");
+  Set("leader_address", "10.0.0.1:7000");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->is_leader());
+  EXPECT_FALSE(options->starts_local_ranks);
+  EXPECT_EQ(options->leader_address, "10.0.0.1:7000");
+}
+
+TEST_F(OptionsTest, RanksOnOtherHostsNeedAKnownPort) {
+  Set("tensor_parallel_size", "4");
+  Set("local_ranks", "2");
+  EXPECT_EQ(OptionsFromFlags()->leader_address, "127.0.0.1:7000");
+}
+
+TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
+  const struct {
+    const char* flag;
+    const char* value;
+    const char* message;
+  } kCases[] = {
+      {"model", "",
+       "--model is not given; it names a Hugging Face folder or a .gguf file."},
+      {"tensor_parallel_size", "0",
+       "--tensor_parallel_size is 0; it must be 1 to 64."},
+      {"rank", "1", "--rank is 1; it must be 0 to 0."},
+      {"page_size", "17", "--page_size is 17; it must be a power of two."},
+      {"page_size", "512", "--page_size is 512; it must be 1 to 256."},
+      {"max_step_tokens", "63",
+       "--max_step_tokens is 63; it must be 64 to 1048576."},
+      {"listen", "50052",
+       "--listen is \"50052\"; it must be host:port with a port of 0 to "
+       "65535."},
+      {"max_queued_requests", "0",
+       "--max_queued_requests is 0; it must be 1 to 1048576."},
+  };
+  for (const auto& [flag, value, message] : kCases) {
+    gflags::FlagSaver saver;
+    Set(flag, value);
+    const auto options = OptionsFromFlags();
+    EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(options.status().message(), message);
+  }
+}
+
+TEST_F(OptionsTest, AreWrittenAsFlags) {
+  Set("max_context", "77");
+  const std::string text = OptionsFromFlags()->ToString();
+  EXPECT_EQ(text.find("--model=/models/tiny.gguf "), 0);
+  EXPECT_NE(text.find(" --max_context=77 "), text.npos);
+}
+
+TEST(DefaultModelName, IsTheLastPartOfThePath) {
+  EXPECT_EQ(DefaultModelName("/models/Qwen3-0.6B"), "Qwen3-0.6B");
+  EXPECT_EQ(DefaultModelName("/models/Qwen3-0.6B//"), "Qwen3-0.6B");
+  EXPECT_EQ(DefaultModelName("SmolLM2.Q4_1.gguf"), "SmolLM2.Q4_1");
+}
+
+}  // namespace
+}  // namespace lockstep
