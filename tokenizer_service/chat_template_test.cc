@@ -1,5 +1,6 @@
 #include "tokenizer_service/chat_template.h"
 
+#include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,6 +87,41 @@ TEST(ChatTemplate, EndsWhatWouldNeverEnd) {
   const auto recursion =
       Render("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{}");
   EXPECT_EQ(recursion.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Walking over such values would overflow the stack.
+TEST(ChatTemplate, KeepsOnlyDataInNamespaces) {
+  const struct {
+    const char* source;
+    const char* error;
+  } kCases[] = {
+      {"{% set ns.x = ns %}{{ ns }}", "can not hold namespaces"},
+      {"{% set y = ns %}{% set ns.x = [{'a': y}] %}{{ ns }}",
+       "can not hold namespaces"},
+      {"{% set ns.x, z = ns, 1 %}{{ ns }}", "can not hold namespaces"},
+      {"{% set (ns.x) = namespace(y=1) %}", "can not hold namespaces"},
+      {"{% set ns.x | default(ns, true) %}{% endset %}{{ ns }}",
+       "can not hold namespaces"},
+      {"{% macro m() %}{% endmacro %}{% set ns.x = m %}",
+       "can not hold macros"},
+      {"{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}",
+       "nested deeper than 64"},
+      {"{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}",
+       "more than a million values"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.source);
+    const auto text =
+        Render(absl::StrCat("{% set ns = namespace() %}", c.source), "{}");
+    EXPECT_THAT(text.status().message(), HasSubstr(c.error));
+  }
+}
+
+TEST(ChatTemplate, NamesTheSizeOfATemplateThatIsTooLong) {
+  const auto chat_template =
+      ChatTemplate::Compile(std::string(200'000, 'x'), {});
+  EXPECT_THAT(chat_template.status().message(),
+              HasSubstr("200000 bytes, more than the 131072 allowed"));
 }
 
 }  // namespace

@@ -200,6 +200,14 @@ TEST(RealTokenizer, RendersConversationsAsHuggingFaceDoes) {
   }
 }
 
+TEST(RealTokenizer, RefusesARunThatWearsItsSplittingRuleOut) {
+  const auto tokenizer = Open("tokenizers/qwen3");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  const auto ids = (*tokenizer)->Encode(std::string(11 << 20, ' '), false);
+  EXPECT_EQ(ids.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE((*tokenizer)->Encode("It works still.", false).ok());
+}
+
 TEST(RealTokenizer, KnowsTheEndsOfText) {
   const std::vector<std::pair<const char*, Ids>> expected = {
       {"tokenizers/qwen3", {151645}},

@@ -5,6 +5,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod python;
+mod source;
+mod storable;
 mod template;
 mod tokenizer;
 mod vocabulary;
@@ -53,13 +55,22 @@ impl<T> Loan<T> {
     }
 }
 
+/// How `tokenizers` panics when a regular expression has tried ten million ways
+/// to match: on a run of so many spaces, say. That is the text's fault.
+const WORN_OUT: &str = "retry-limit-in-match";
+const TOO_LONG_A_RUN: &str =
+    "the text has a run of alike characters that is too long for the tokenizer's splitting rule";
+
 /// Runs the body of a door function. What goes wrong in it, be it an error or a
 /// panic, becomes a sentence in `error`.
 fn guard(error: *mut LtBytes, body: impl FnOnce() -> Result<(), Error>) -> LtResult {
     let (result, message) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return LtResult::Ok,
         Ok(Err(failure)) => (LtResult::Invalid, failure.to_string()),
-        Err(panic) => (LtResult::Panic, words_of(panic.as_ref()).to_owned()),
+        Err(panic) => match words_of(panic.as_ref()) {
+            words if words.contains(WORN_OUT) => (LtResult::Invalid, TOO_LONG_A_RUN.to_owned()),
+            words => (LtResult::Panic, words.to_owned()),
+        },
     };
     if let Some(error) = unsafe { error.as_mut() } {
         *error = Loan::of(message.into_bytes());

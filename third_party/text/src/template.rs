@@ -8,7 +8,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, ErrorKind, Value};
 
-use crate::{free, guard, object, put, python, text, Error, Loan, LtBytes, LtResult};
+use crate::storable::storable;
+use crate::{free, guard, object, put, python, source, text, Error, Loan, LtBytes, LtResult};
 
 pub struct LtTemplate(Environment<'static>);
 
@@ -59,6 +60,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.set_unknown_method_callback(python::method);
     environment.add_filter("tojson", python::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_filter("storable", storable);
     environment.add_test("iterable", python::is_iterable);
     environment.add_test("sequence", python::is_sequence);
     environment.add_function("raise_exception", raise_exception);
@@ -68,33 +70,6 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_global("documents", ());
     environment.add_global("add_generation_prompt", false);
     Ok(environment)
-}
-
-/// transformers' own tag `generation` marks what the model said; for rendering
-/// it is a block that is always there. Also, Jinja2 reads every kind of line
-/// break as `\n`.
-fn prepared(source: &str) -> String {
-    let source = source.replace("\r\n", "\n").replace('\r', "\n");
-    let mut result = String::with_capacity(source.len());
-    let mut rest = source.as_str();
-    while let Some(start) = rest.find("{%") {
-        let (before, tag) = rest.split_at(start);
-        let end = tag.find("%}").map_or(tag.len(), |end| end + 2);
-        let (tag, after) = tag.split_at(end);
-        result.push_str(before);
-        let name = tag
-            .trim_start_matches(['{', '%', '-', '+'])
-            .trim_end_matches(['}', '%', '-', '+'])
-            .trim();
-        match name {
-            "generation" => result.push_str(&tag.replace(name, "if true")),
-            "endgeneration" => result.push_str(&tag.replace(name, "endif")),
-            _ => result.push_str(tag),
-        }
-        rest = after;
-    }
-    result.push_str(rest);
-    result
 }
 
 /// The variables in a JSON object.
@@ -124,7 +99,7 @@ pub unsafe extern "C" fn lt_template_new(
             let value = variables.get_item(&name)?;
             environment.add_global(name.to_string(), value);
         }
-        environment.add_template_owned(NAME, prepared(source))?;
+        environment.add_template_owned(NAME, source::prepared(source)?)?;
         let boxed = Box::new(LtTemplate(environment));
         unsafe { put(out, Box::into_raw(boxed)) }
     })

@@ -15,7 +15,10 @@ pub unsafe extern "C" fn lt_tokenizer_new(
     error: *mut LtBytes,
 ) -> LtResult {
     guard(error, || {
-        let mut tokenizer = Tokenizer::from_bytes(unsafe { items(json, json_size) })?;
+        let json = unsafe { items(json, json_size) };
+        // Where it is no JSON at all, some of tokenizers' parsers panic.
+        serde_json::from_slice::<serde::de::IgnoredAny>(json)?;
+        let mut tokenizer = Tokenizer::from_bytes(json)?;
         tokenizer.with_truncation(None)?;
         tokenizer.with_padding(None);
         let boxed = Box::new(LtTokenizer(tokenizer));
