@@ -172,11 +172,7 @@ void Process::Signal(int signal) {
 
 absl::StatusOr<int> Process::WaitForExit(absl::Duration timeout) {
   if (exit_code_ >= 0) return exit_code_;
-  const int fd = syscall(SYS_pidfd_open, pid_, 0);
-  pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
-  const bool in_time = poll(&ended, 1, absl::ToInt64Milliseconds(timeout)) > 0;
-  close(fd);
-  if (!in_time) {
+  if (!WaitUntilGone(pid_, timeout)) {
     return absl::DeadlineExceededError(
         absl::StrCat("process ", pid_, " still runs; its output:\n", output()));
   }
@@ -213,6 +209,15 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
 bool IsRunning(pid_t pid) {
   const std::vector<std::string> fields = StatFields(pid);
   return !fields.empty() && fields[0] != "Z" && fields[0] != "X";
+}
+
+bool WaitUntilGone(pid_t pid, absl::Duration timeout) {
+  const int fd = syscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0) return true;  // there is no such process
+  pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
+  const bool in_time = poll(&ended, 1, absl::ToInt64Milliseconds(timeout)) > 0;
+  close(fd);
+  return in_time;
 }
 
 }  // namespace lockstep::testing

@@ -79,4 +79,8 @@ std::vector<pid_t> ChildrenOf(pid_t pid);
 // Whether `pid` still runs; one that only waits to be reaped does not.
 bool IsRunning(pid_t pid);
 
+// Waits for the end of a process that need not be a child of this one. False
+// when it still runs.
+bool WaitUntilGone(pid_t pid, absl::Duration timeout);
+
 }  // namespace lockstep::testing

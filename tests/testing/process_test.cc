@@ -47,7 +47,9 @@ TEST(Process, SeesChildrenAndWhetherTheyRun) {
   const std::vector<pid_t> children = ChildrenOf(process->pid());
   ASSERT_EQ(children.size(), 1);
   EXPECT_TRUE(IsRunning(children[0]));
+  EXPECT_FALSE(WaitUntilGone(children[0], absl::ZeroDuration()));
   kill(children[0], SIGKILL);
+  EXPECT_TRUE(WaitUntilGone(children[0], kTimeout));
   EXPECT_TRUE(process->WaitForExit(kTimeout).ok());
   EXPECT_FALSE(IsRunning(children[0]));
 }
