@@ -3,20 +3,34 @@
 //   check_goldens --dir=tests/goldens/tiny [--model=MODEL.gguf]
 
 #include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
 #include "tests/goldens/golden_check.h"
 
 DEFINE_string(dir, "", "the folder of goldens; or the first argument");
-DEFINE_string(model, "", "the file of the model that a JSON file is about");
+DEFINE_string(model, "",
+              "the model that a JSON file is about, or the folder it lies in; "
+              "default: $LOCKSTEP_TEST_DATA/models");
 DEFINE_string(tensor_parallel_sizes, "",
               "comma-separated; default: 1, 2, 4, 8 and all that divide the "
               "heads");
+
+namespace {
+
+std::string Models() {
+  const char* data = std::getenv("LOCKSTEP_TEST_DATA");
+  if (!FLAGS_model.empty() || data == nullptr) return FLAGS_model;
+  return absl::StrCat(data, "/models");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   gflags::SetUsageMessage("--dir=FOLDER [--model=FILE]");
@@ -25,7 +39,7 @@ int main(int argc, char** argv) {
 
   lockstep::goldens::GoldenCheckOptions options;
   options.folder = FLAGS_dir.empty() && argc > 1 ? argv[1] : FLAGS_dir;
-  options.default_model = FLAGS_model;
+  options.models = Models();
   for (const auto size :
        absl::StrSplit(FLAGS_tensor_parallel_sizes, ',', absl::SkipEmpty())) {
     options.tensor_parallel_sizes.emplace_back();

@@ -17,6 +17,7 @@
 #include "tests/goldens/golden_set.h"
 #include "tests/goldens/prompt_ids.h"
 #include "tokenizer_service/tokenizer_factory.h"
+#include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/model_files.h"
 
@@ -123,7 +124,7 @@ void CheckAtSize(const GoldenCase& golden, const ModelFiles& model, int size,
 void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
                Report* report) {
   if (golden.model_path.empty()) {
-    return report->Skip(golden.name, "its model is not there; give --model");
+    return report->Skip(golden.name, "its model is not there: give --model");
   }
   if (!golden.sha256.empty()) {
     const absl::Status status = CheckHash(golden.model_path, golden.sha256);
@@ -147,7 +148,7 @@ void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
 absl::StatusOr<GoldenCounts> CheckGoldens(const GoldenCheckOptions& options,
                                           std::ostream& out) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto cases,
-                            FindGoldens(options.folder, options.default_model));
+                            FindGoldens(options.folder, options.models));
   Report report(&out);
   for (const GoldenCase& golden : cases) CheckCase(golden, options, &report);
   return report.counts();

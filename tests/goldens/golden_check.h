@@ -10,8 +10,9 @@ namespace lockstep::goldens {
 
 struct GoldenCheckOptions {
   std::string folder;
-  // The file of a JSON file's model; without it such a case is skipped.
-  std::string default_model;
+  // Where the model of a JSON file is: its folder, or itself. Without it such a
+  // case is skipped.
+  std::string models;
   // Empty: 1, 2, 4, 8 and those that divide the model's heads.
   std::vector<int> tensor_parallel_sizes;
 };

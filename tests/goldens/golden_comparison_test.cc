@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/goldens/golden_case.h"
+#include "tests/goldens/golden_runner.h"
+
 namespace lockstep::goldens {
 namespace {
 

@@ -11,6 +11,9 @@
 #include "common/status_macros.h"
 #include "proto/group.pb.h"
 #include "tests/testing/engine_group.h"
+#include "worker/core/output_sink.h"
+#include "worker/core/step_plan.h"
+#include "worker/core/step_result.h"
 #include "worker/scheduler/scheduler.h"
 
 namespace lockstep::goldens {

@@ -49,8 +49,8 @@ std::vector<fs::path> Entries(const fs::path& folder) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<GoldenCase>> FindGoldens(
-    const std::string& folder, const std::string& default_model) {
+absl::StatusOr<std::vector<GoldenCase>> FindGoldens(const std::string& folder,
+                                                    const std::string& models) {
   std::vector<GoldenCase> cases;
   fs::path root(folder);
   if (!root.has_filename()) root = root.parent_path();  // a slash at the end
@@ -62,8 +62,7 @@ absl::StatusOr<std::vector<GoldenCase>> FindGoldens(
   }
   for (const fs::path& entry : Entries(root)) {
     if (entry.extension() != ".json") continue;
-    LOCKSTEP_ASSIGN_OR_RETURN(auto golden,
-                              ReadTextGoldens(entry, default_model));
+    LOCKSTEP_ASSIGN_OR_RETURN(auto golden, ReadTextGoldens(entry, models));
     if (golden.has_value()) cases.push_back(*std::move(golden));
   }
   if (cases.empty()) {

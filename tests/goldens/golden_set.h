@@ -13,10 +13,10 @@ namespace lockstep::goldens {
 // goldens.{fp32,bf16}.safetensors, of the folder itself if it is such a NAME,
 // and of its JSON files. README.md describes the formats.
 //
-// `default_model` is a file of the name that a JSON file asks for, or empty:
-// then the case's model_path is empty, too. NOT_FOUND without any case; an
-// error of a file is returned.
-absl::StatusOr<std::vector<GoldenCase>> FindGoldens(
-    const std::string& folder, const std::string& default_model);
+// `models` is where the model of a JSON file is: a folder of files, or the file
+// itself. A case whose model is not there has an empty model_path. NOT_FOUND
+// without any case; an error of a file is returned.
+absl::StatusOr<std::vector<GoldenCase>> FindGoldens(const std::string& folder,
+                                                    const std::string& models);
 
 }  // namespace lockstep::goldens

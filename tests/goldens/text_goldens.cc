@@ -28,10 +28,18 @@ GoldenPrompt ReadPrompt(const json& entry) {
   return prompt;
 }
 
+// Empty where there is none.
+std::string FindModel(const std::string& name, const std::string& models) {
+  namespace fs = std::filesystem;
+  const fs::path path =
+      fs::is_directory(models) ? models / fs::path(name) : fs::path(models);
+  return fs::exists(path) ? path : fs::path();
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<GoldenCase>> ReadTextGoldens(
-    const std::string& path, const std::string& default_model) {
+    const std::string& path, const std::string& models) {
   std::ifstream file(path);
   const json root = json::parse(file, nullptr, /*allow_exceptions=*/false);
   if (root.is_discarded()) {
@@ -46,7 +54,7 @@ absl::StatusOr<std::optional<GoldenCase>> ReadTextGoldens(
     GoldenCase result;
     const std::string model = root["made"].at("model");
     result.name = std::filesystem::path(model).stem();
-    result.model_path = default_model;
+    result.model_path = FindModel(model, models);
     result.sha256 = root["made"].at("sha256");
     result.tolerance = kTolerance;
     for (const json& entry : root["prompts"]) {

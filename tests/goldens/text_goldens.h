@@ -11,8 +11,8 @@ namespace lockstep::goldens {
 
 // Reads a file such as smollm2_goldens.json. Nothing where the file is JSON but
 // holds no goldens; INVALID_ARGUMENT names the file and what is wrong.
-// `default_model`: see FindGoldens.
+// `models`: see FindGoldens.
 absl::StatusOr<std::optional<GoldenCase>> ReadTextGoldens(
-    const std::string& path, const std::string& default_model);
+    const std::string& path, const std::string& models);
 
 }  // namespace lockstep::goldens

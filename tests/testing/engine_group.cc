@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/core/step_plan.h"
+#include "worker/core/step_result.h"
+#include "worker/engine/engine.h"
 #include "worker/model_spec/shard.h"
 
 namespace lockstep::testing {

@@ -19,6 +19,7 @@
 #include "kernels/tree_sum.h"
 #include "worker/collectives/collective.h"
 #include "worker/collectives/shared_memory_collective.h"
+#include "worker/collectives/shared_segment.h"
 #include "worker/collectives/single_collective.h"
 
 namespace lockstep {

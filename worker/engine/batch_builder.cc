@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "worker/core/sequence.h"
+
 namespace lockstep {
 
 BatchBuilder::BatchBuilder(const Limits& limits) : limits_(limits) {

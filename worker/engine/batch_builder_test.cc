@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "proto/group.pb.h"
+#include "worker/core/sequence.h"
+#include "worker/core/step_plan.h"
+#include "worker/models/decoder.h"
 
 namespace lockstep {
 namespace {

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "kernels/paged_kv.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+
 namespace lockstep {
 namespace {
 

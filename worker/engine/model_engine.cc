@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/core/step_plan.h"
+#include "worker/core/step_result.h"
 #include "worker/engine/batch_builder.h"
 #include "worker/engine/kv_memory.h"
 #include "worker/engine/row_sampler.h"

@@ -1,5 +1,8 @@
 #include "worker/engine/row_sampler.h"
 
+#include "proto/group.pb.h"
+#include "worker/core/sequence.h"
+
 namespace lockstep {
 
 RowSampler::RowSampler(int vocab_size, kernels::ThreadPool* pool)

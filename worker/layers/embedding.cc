@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "kernels/dtype.h"
+#include "kernels/thread_pool.h"
+
 namespace lockstep {
 
 absl::Status Embed(const RankContext& rank, const ModelWeights& weights,

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "tests/testing/local_ranks.h"
+#include "worker/layers/rank_context.h"
+#include "worker/weights/model_weights.h"
 
 namespace lockstep {
 namespace {

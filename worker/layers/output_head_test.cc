@@ -6,7 +6,11 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/dtype.h"
+#include "kernels/packed_matrix.h"
 #include "tests/testing/local_ranks.h"
+#include "worker/layers/rank_context.h"
+#include "worker/weights/model_weights.h"
 
 namespace lockstep {
 namespace {

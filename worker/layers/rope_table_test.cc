@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "worker/model_spec/model_config.h"
+
 namespace lockstep {
 namespace {
 
