@@ -7,17 +7,13 @@
 namespace lockstep {
 
 // Floats on the heap, aligned for SIMD, not initialized: their memory is taken
-// when it is first written.
+// when it is first written. Without address space for them the process ends.
 class FloatBuffer {
  public:
-  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kAlignment = 64;  // bytes
 
   FloatBuffer() = default;
-  explicit FloatBuffer(size_t count)
-      : size_(count),
-        data_(static_cast<float*>(std::aligned_alloc(
-            kAlignment,
-            (count * sizeof(float) / kAlignment + 1) * kAlignment))) {}
+  explicit FloatBuffer(size_t count);
 
   float* data() { return data_.get(); }
   const float* data() const { return data_.get(); }
