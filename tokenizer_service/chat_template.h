@@ -32,7 +32,9 @@ class ChatTemplate {
   ChatTemplate(const ChatTemplate&) = delete;
   ChatTemplate& operator=(const ChatTemplate&) = delete;
 
-  // As Tokenizer::RenderChat.
+  // As Tokenizer::RenderChat. A rendering that does not end is ended, after
+  // some seconds, and what a template may keep in a namespace is limited
+  // (third_party/text/src/storable.rs); both are INVALID_ARGUMENT.
   absl::StatusOr<std::string> Render(absl::string_view context_json) const;
 
  private:
