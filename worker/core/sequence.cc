@@ -12,4 +12,9 @@ Sequence::Sequence(SequenceId id, std::shared_ptr<const v1::AddRequest> request)
                  request_->resume_token_ids().end());
 }
 
+void Sequence::Reserve(int num_tokens, int num_pages) {
+  tokens_.reserve(num_tokens);
+  pages_.reserve(num_pages);
+}
+
 }  // namespace lockstep

@@ -46,6 +46,8 @@ class Sequence {
   absl::Span<const int32_t> pages() const { return pages_; }
 
   // For the scheduler.
+  // Makes room, so that a decoding sequence allocates no memory as it grows.
+  void Reserve(int num_tokens, int num_pages);
   void AppendToken(uint32_t token) { tokens_.push_back(token); }
   void set_num_computed(int count) { num_computed_ = count; }
   std::vector<int32_t>& mutable_pages() { return pages_; }
@@ -54,8 +56,7 @@ class Sequence {
   const SequenceId id_;
   const std::shared_ptr<const v1::AddRequest> request_;
   std::vector<uint32_t> tokens_;
-  std::vector<int32_t>
-      pages_;  // page table; pages_[i] holds page i's positions
+  std::vector<int32_t> pages_;  // the page table, in order of position
   int num_computed_ = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -52,10 +51,15 @@ struct ScheduledSequence {
   int digested_pages = 0;      // of sequence.pages(), covered by the digest
 };
 
-// Whether max_tokens or the context is used up.
+// Tokens of a sequence that has used up max_tokens or the context.
+inline int LongestLength(const Sequence& sequence, int max_context) {
+  const int64_t wanted =
+      int64_t{sequence.num_prompt_tokens()} + sequence.sampling().max_tokens();
+  return static_cast<int>(std::min<int64_t>(wanted, max_context));
+}
+
 inline bool HasFullLength(const Sequence& sequence, int max_context) {
-  return sequence.num_output_tokens() >= sequence.sampling().max_tokens() ||
-         sequence.num_tokens() >= max_context;
+  return sequence.num_tokens() >= LongestLength(sequence, max_context);
 }
 
 // Who goes first: higher priority, then earlier request, then lower choice.

@@ -37,7 +37,7 @@ class Scheduler::Impl {
     StepPlan& plan = state_.plan;
     ++plan.step;
     state_.pages.set_step(plan.step);
-    PlanStep(&state_);
+    planner_.Plan();
     CHECK_EQ(plan.empty(), !has_work) << "step " << plan.step;
     plan.digest = digest_.Next(&state_);
     return plan;
@@ -72,6 +72,7 @@ class Scheduler::Impl {
 
  private:
   SchedulerState state_;
+  StepPlanner planner_{&state_};
   PlanDigest digest_;
   bool planned_ = false;
 };

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <vector>
+
 #include "worker/scheduler/scheduler_state.h"
 
 namespace lockstep {
 
 // Fills `state->plan` (but for step and digest) and `state->planned`.
+//
+//   StepPlanner planner(&state);
+//   planner.Plan();
 //
 // Decoding sequences take one token each; preemption, backwards by precedence,
 // makes room where pages have run out. What is left of the budget goes to
@@ -13,6 +18,29 @@ namespace lockstep {
 //
 // Some running sequence always goes on: the first by precedence is never
 // preempted, and when it is alone every page is free or can be.
-void PlanStep(SchedulerState* state);
+class StepPlanner {
+ public:
+  // `state` must outlive this.
+  explicit StepPlanner(SchedulerState* state) : state_(*state) {}
+
+  void Plan();
+
+ private:
+  int tokens_left() const;
+  int rows_left() const;
+
+  void PlanDecodes();
+  // False if `scheduled`, then the last one, had to go itself.
+  bool MakeRoomToGrow(ScheduledSequence* scheduled);
+
+  void PlanPrefills();
+  bool Admit(ScheduledSequence* scheduled);
+  void AddChunk(ScheduledSequence* scheduled);
+
+  void AddSpan(ScheduledSequence* scheduled, const SequenceSpan& span);
+
+  SchedulerState& state_;
+  std::vector<ScheduledSequence*> prefilling_;  // scratch
+};
 
 }  // namespace lockstep
