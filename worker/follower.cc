@@ -14,7 +14,7 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
     : options_(options),
       rank_(rank),
       failure_(failure),
-      collective_name_(membership.collective_name),
+      shared_memory_(membership.shared_memory),
       source_(options.rank.rank, std::move(membership), failure,
               FollowerSource::Options()) {
   IgnoreTerminationSignals();
@@ -27,20 +27,21 @@ Follower::~Follower() { failure_->Disarm(); }
 
 absl::Status Follower::Run() {
   const absl::Status status = LoadAndStep();
-  if (status.ok()) {
-    source_.Leave();
-  } else {
+  if (!status.ok()) {
     // The leader is told; does nothing where it is known.
-    failure_->Report(options_.rank.rank, status.message());
+    failure_->ReportError(options_.rank.rank, status);
+    return failure_->status();
   }
+  source_.Leave();
   return status;
 }
 
 absl::Status Follower::LoadAndStep() {
-  LOCKSTEP_RETURN_IF_ERROR(rank_->Load(collective_name_));
+  LOCKSTEP_RETURN_IF_ERROR(rank_->JoinCollective(shared_memory_));
   failure_->OnFailure([this](const auto& cause) {
     rank_->collective()->Abort(cause.ToString());
   });
+  LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   SilentSink sink;
   return RunRankLoop({.rank = options_.rank.rank,
                       .scheduler = rank_->scheduler_options(),

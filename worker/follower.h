@@ -2,8 +2,7 @@
 
 #include <absl/status/status.h>
 
-#include <string>
-
+#include "proto/group.pb.h"
 #include "worker/group/follower_source.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/membership.h"
@@ -35,7 +34,7 @@ class Follower {
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
-  const std::string collective_name_;
+  const v1::SharedMemory shared_memory_;
   FollowerSource source_;
 };
 

@@ -47,7 +47,6 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
     : options_(options),
       rank_(rank),
       failure_(failure),
-      collective_name_(membership.collective_name),
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
       admission_(&inbox_, &router_, OutputStream::Options()),
@@ -83,10 +82,7 @@ absl::Status Leader::Prepare() {
       server_, GrpcServer::Start(options_.listen, "listen", {&service_},
                                  {v1::Worker::service_full_name()}));
   failure_->OnFailure([this](const auto&) { server_->SetServing(false); });
-  LOCKSTEP_RETURN_IF_ERROR(rank_->Load(collective_name_));
-  failure_->OnFailure([this](const auto& cause) {
-    rank_->collective()->Abort(cause.ToString());
-  });
+  LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   LOG(INFO) << rank_->Description();
   drain_ = std::make_unique<Drain>(&admission_, &router_, &inbox_,
                                    [this] { server_->SetServing(false); });
@@ -135,6 +131,7 @@ void Leader::OnFailure(const GroupFailure::Cause& cause) {
   const absl::Status status = failure_->status();
   admission_.Close(status.message());
   inbox_.Close(status);
+  rank_->collective()->Abort(cause.ToString());
   source_.TellFailure(cause);
   router_.FailAll(status);
 }

@@ -28,7 +28,8 @@ namespace lockstep {
 // Made and run once, on the main thread.
 class Leader {
  public:
-  // `rank`, which has agreed, and `failure` must outlive this.
+  // `rank`, which has agreed and has a collective, and `failure` must outlive
+  // this.
   Leader(const WorkerOptions& options, Rank* rank, Membership membership,
          GroupFailure* failure);
   ~Leader();
@@ -47,7 +48,6 @@ class Leader {
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
-  const std::string collective_name_;
   RequestInbox inbox_;
   OutputRouter router_;
   Admission admission_;

@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 #include <glog/logging.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -52,27 +51,32 @@ absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
 }
 
 absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
-                                  const WorkerOptions& options,
-                                  const v1::Hello& hello,
+                                  const WorkerOptions& options, Rank& rank,
                                   LocalRanks& local_ranks) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank.hello());
   std::random_device random;
   RendezvousLeader::Options gather;
+  LOCKSTEP_ASSIGN_OR_RETURN(gather.shared_memory, rank.CreateCollective());
   gather.timeout = options.group_timeout;
   gather.report_every = kReportEvery;
   gather.epoch = uint64_t{random()} << 32 | random();
-  gather.collective_name =
-      absl::StrCat("/lockstep-", getpid(), "-", absl::Hex(gather.epoch));
   gather.check = [&local_ranks] { return local_ranks.Check(); };
   return rendezvous.Gather(hello, gather);
 }
 
 template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
-                   Membership membership) {
+                   Membership membership, LocalRanks& local_ranks) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
+  // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
-  Role role(options, &rank, std::move(membership), &failure);
-  return role.Run();
+  absl::Status status;
+  {
+    Role role(options, &rank, std::move(membership), &failure);
+    status = role.Run();
+  }
+  local_ranks.WaitForAll(kLocalRanksTimeout);
+  return status;
 }
 
 absl::Status RunLeader(const WorkerOptions& options,
@@ -88,13 +92,9 @@ absl::Status RunLeader(const WorkerOptions& options,
       StartLocalRanks(options, arguments,
                       absl::StrCat(host, ":", rendezvous->port())));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
-  LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
-                            Gather(*rendezvous, options, hello, *local_ranks));
-  const absl::Status status =
-      RunAs<Leader>(options, *rank, std::move(membership));
-  local_ranks->WaitForAll(kLocalRanksTimeout);
-  return status;
+                            Gather(*rendezvous, options, *rank, *local_ranks));
+  return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks);
 }
 
 absl::Status RunFollower(const WorkerOptions& options,
@@ -105,13 +105,13 @@ absl::Status RunFollower(const WorkerOptions& options,
       StartLocalRanks(options, arguments, options.leader_address));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
   LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
-  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
-                            JoinGroup(options.leader_address, hello,
-                                      options.group_timeout, kReportEvery));
-  const absl::Status status =
-      RunAs<Follower>(options, *rank, std::move(membership));
-  local_ranks->WaitForAll(kLocalRanksTimeout);
-  return status;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Membership membership,
+      JoinGroup(options.leader_address, hello,
+                {.timeout = options.group_timeout,
+                 .report_every = kReportEvery,
+                 .check = [&] { return local_ranks->Check(); }}));
+  return RunAs<Follower>(options, *rank, std::move(membership), *local_ranks);
 }
 
 absl::Status Run(int argc, char** argv) {

@@ -5,7 +5,6 @@
 #include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -42,13 +41,14 @@ Group MakeLocal(int size) {
   return group;
 }
 
-Group MakeNamed(int size) {
-  static std::atomic<int> counter = 0;
-  const std::string name =
-      absl::StrCat("/lockstep-conformance-", getpid(), "-", counter++);
+Group MakeAttached(int size) {
+  auto first = SharedMemoryCollective::Create(size);
+  EXPECT_TRUE(first.ok()) << first.status();
+  const SharedMemoryCollective::Address address = (*first)->address();
   Group group;
-  for (int rank = 0; rank < size; ++rank) {
-    auto collective = SharedMemoryCollective::Create(name, rank, size, {});
+  group.push_back(*std::move(first));
+  for (int rank = 1; rank < size; ++rank) {
+    auto collective = SharedMemoryCollective::Attach(address, rank, size);
     EXPECT_TRUE(collective.ok()) << collective.status();
     group.push_back(*std::move(collective));
   }
@@ -218,9 +218,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Implementation{"Local", MakeLocal, 2},
                       Implementation{"Local", MakeLocal, 3},
                       Implementation{"Local", MakeLocal, 8},
-                      Implementation{"SharedMemory", MakeNamed, 1},
-                      Implementation{"SharedMemory", MakeNamed, 2},
-                      Implementation{"SharedMemory", MakeNamed, 5}),
+                      Implementation{"SharedMemory", MakeAttached, 1},
+                      Implementation{"SharedMemory", MakeAttached, 2},
+                      Implementation{"SharedMemory", MakeAttached, 5}),
     [](const auto& info) {
       return absl::StrCat(info.param.name, "Of", info.param.size);
     });

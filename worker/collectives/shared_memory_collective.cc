@@ -29,6 +29,17 @@ std::string OperationName(uint64_t operation) {
                       " of ", operation / 2, " floats");
 }
 
+absl::Status CheckRank(int rank, int size) {
+  if (size < 1 || size > SharedSegment::kMaxRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("a group of ", size,
+                                                   " ranks; one host has 1 to ",
+                                                   SharedSegment::kMaxRanks));
+  }
+  if (rank >= 0 && rank < size) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("rank ", rank, " of a group of ", size));
+}
+
 int SpinsFor(int size) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return size <= cores ? kSpins : 0;
@@ -44,22 +55,19 @@ SharedMemoryCollective::SharedMemoryCollective(
       spins_(SpinsFor(size)) {}
 
 absl::StatusOr<std::unique_ptr<SharedMemoryCollective>>
-SharedMemoryCollective::Create(const std::string& name, int rank, int size,
-                               const Options& options) {
-  if (size < 1 || size > SharedSegment::kMaxRanks) {
-    return absl::InvalidArgumentError(absl::StrCat("a group of ", size,
-                                                   " ranks; one host has 1 to ",
-                                                   SharedSegment::kMaxRanks));
-  }
-  if (rank < 0 || rank >= size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", rank, " of a group of ", size));
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      std::shared_ptr<SharedSegment> segment,
-      rank == 0
-          ? SharedSegment::Create(name, size)
-          : SharedSegment::Attach(name, rank, size, options.attach_timeout));
+SharedMemoryCollective::Create(int size) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRank(/*rank=*/0, size));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
+                            SharedSegment::Create(size));
+  return std::unique_ptr<SharedMemoryCollective>(
+      new SharedMemoryCollective(std::move(segment), /*rank=*/0, size));
+}
+
+absl::StatusOr<std::unique_ptr<SharedMemoryCollective>>
+SharedMemoryCollective::Attach(const Address& address, int rank, int size) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRank(rank, size));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
+                            SharedSegment::Attach(address, size));
   return std::unique_ptr<SharedMemoryCollective>(
       new SharedMemoryCollective(std::move(segment), rank, size));
 }
@@ -67,7 +75,7 @@ SharedMemoryCollective::Create(const std::string& name, int rank, int size,
 absl::StatusOr<std::vector<std::unique_ptr<SharedMemoryCollective>>>
 MakeLocalGroup(int size) {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<SharedSegment> segment,
-                            SharedSegment::CreateAnonymous(size));
+                            SharedSegment::Create(size));
   std::vector<std::unique_ptr<SharedMemoryCollective>> group;
   for (int rank = 0; rank < size; ++rank) {
     group.push_back(std::unique_ptr<SharedMemoryCollective>(
@@ -110,7 +118,6 @@ absl::Status SharedMemoryCollective::AllGather(absl::Span<const float> in,
 
 void SharedMemoryCollective::Abort(absl::string_view reason) {
   segment_->barrier().Abort(reason);
-  segment_->RemoveName();
 }
 
 absl::Status SharedMemoryCollective::Exchange(uint64_t operation,

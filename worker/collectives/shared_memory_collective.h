@@ -1,11 +1,9 @@
 #pragma once
 
 #include <absl/status/statusor.h>
-#include <absl/time/time.h>
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "worker/collectives/collective.h"
@@ -15,7 +13,9 @@ namespace lockstep {
 
 // Ranks of one host, as processes or threads, over memory they share.
 //
-//   SharedMemoryCollective::Create("/lockstep-4711-1", rank, size, {});
+//   auto leaders = SharedMemoryCollective::Create(size);               // rank
+//   0 …(*leaders)->address() goes to the other ranks… auto others =
+//   SharedMemoryCollective::Attach(address, rank, size);
 //
 // Tensors are cut in chunks. For each, a rank copies its part into a buffer of
 // its own, all meet at one barrier, and each reads what it needs from all; the
@@ -23,15 +23,17 @@ namespace lockstep {
 // call that differs from another rank's in kind or size aborts the group.
 class SharedMemoryCollective final : public Collective {
  public:
-  struct Options {
-    absl::Duration attach_timeout = absl::Seconds(60);
-  };
+  using Address = SharedSegment::Address;
 
-  // Rank 0 creates the segment `name` ("/…", free in /dev/shm) and returns at
-  // once; the others wait for it. Nothing of it is left in /dev/shm once all
-  // ranks have attached, or those that did have ended in good order.
+  // As rank 0. Errors: see SharedSegment.
   static absl::StatusOr<std::unique_ptr<SharedMemoryCollective>> Create(
-      const std::string& name, int rank, int size, const Options& options);
+      int size);
+  // As another rank, while rank 0 lives. Once each.
+  static absl::StatusOr<std::unique_ptr<SharedMemoryCollective>> Attach(
+      const Address& address, int rank, int size);
+
+  // REQUIRES: rank 0.
+  Address address() const { return segment_->address(); }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }

@@ -2,7 +2,6 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,97 +19,95 @@
 namespace lockstep {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-std::string Name(const char* test) {
-  return absl::StrCat("/lockstep-test-", getpid(), "-", test);
+TEST(SharedMemoryCollective, HasNoNameThatCouldBeLeft) {
+  const auto collective = SharedMemoryCollective::Create(2);
+  ASSERT_TRUE(collective.ok()) << collective.status();
+  const std::string file = std::filesystem::read_symlink(
+      absl::StrCat("/proc/self/fd/", (*collective)->address().file_descriptor));
+  EXPECT_EQ(file, "/memfd:lockstep-collectives (deleted)");
 }
 
-bool Exists(const std::string& name) {
-  const int fd = shm_open(name.c_str(), O_RDWR, 0);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
+TEST(SharedMemoryCollective, AProcessThatWasStartedOnItsOwnAttaches) {
+  // A child that is forked first knows nothing of the segment but its address.
+  int address_pipe[2];
+  ASSERT_EQ(pipe(address_pipe), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    SharedMemoryCollective::Address address;
+    if (read(address_pipe[0], &address, sizeof(address)) != sizeof(address)) {
+      _exit(1);
+    }
+    auto second = SharedMemoryCollective::Attach(address, 1, 2);
+    float value = 2;
+    _exit(second.ok() && (*second)->AllReduceSum({&value, 1}).ok() ? value : 2);
+  }
+  auto first = SharedMemoryCollective::Create(2);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const SharedMemoryCollective::Address address = (*first)->address();
+  ASSERT_EQ(write(address_pipe[1], &address, sizeof(address)), sizeof(address));
+  float value = 1;
+  EXPECT_TRUE((*first)->AllReduceSum({&value, 1}).ok());
+  int exit_status = 0;
+  ASSERT_EQ(waitpid(child, &exit_status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(exit_status), 3);
 }
 
-TEST(SharedMemoryCollective, RemovesTheNameWhenAllHaveAttached) {
-  const std::string name = Name("removes");
-  auto first = SharedMemoryCollective::Create(name, 0, 3, {});
-  auto second = SharedMemoryCollective::Create(name, 1, 3, {});
-  ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_TRUE(Exists(name));
-  auto third = SharedMemoryCollective::Create(name, 2, 3, {});
-  ASSERT_TRUE(third.ok());
-  EXPECT_FALSE(Exists(name));
+TEST(SharedMemoryCollective, ALeaderThatIsGoneIsAClearStatus) {
+  SharedMemoryCollective::Address address;
+  {
+    const auto first = SharedMemoryCollective::Create(2);
+    address = (*first)->address();
+  }
+  const absl::Status gone =
+      SharedMemoryCollective::Attach(address, 1, 2).status();
+  EXPECT_EQ(gone.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(
+      std::string(gone.message()),
+      AllOf(HasSubstr(absl::StrCat("/proc/", getpid(), "/fd/")),
+            HasSubstr("must run as the same user and see each other's")));
 }
 
-TEST(SharedMemoryCollective, RemovesTheNameWhenItEndsBeforeAllHaveAttached) {
-  const std::string name = Name("ends");
-  { auto first = SharedMemoryCollective::Create(name, 0, 2, {}); }
-  EXPECT_FALSE(Exists(name));
-  auto first = SharedMemoryCollective::Create(name, 0, 2, {});
-  (*first)->Abort("rank 1 can not be started");
-  EXPECT_FALSE(Exists(name));
-}
-
-TEST(SharedMemoryCollective, IsClosedToOtherUsers) {
-  const std::string name = Name("mode");
-  auto first = SharedMemoryCollective::Create(name, 0, 2, {});
-  const int fd = shm_open(name.c_str(), O_RDWR, 0);
-  struct stat file;
-  ASSERT_EQ(fstat(fd, &file), 0);
-  close(fd);
-  EXPECT_EQ(file.st_mode & 0777, 0600);
-}
-
-TEST(SharedMemoryCollective, AttachesToASegmentThatComesLater) {
-  const std::string name = Name("later");
-  std::thread follower([&] {
-    auto second = SharedMemoryCollective::Create(name, 1, 2, {});
-    EXPECT_TRUE(second.ok()) << second.status();
-  });
-  auto first = SharedMemoryCollective::Create(name, 0, 2, {});
-  EXPECT_TRUE(first.ok()) << first.status();
-  follower.join();
-}
-
-TEST(SharedMemoryCollective, SaysWhatIsWrongWithAName) {
-  const std::string name = Name("wrong");
-  const SharedMemoryCollective::Options at_once = {absl::ZeroDuration()};
-  EXPECT_EQ(SharedMemoryCollective::Create(name, 1, 2, at_once).status().code(),
-            absl::StatusCode::kDeadlineExceeded);
-
-  auto first = SharedMemoryCollective::Create(name, 0, 3, {});
+TEST(SharedMemoryCollective, SaysWhatIsWrongWithAnAddress) {
+  const auto first = SharedMemoryCollective::Create(3);
   ASSERT_TRUE(first.ok());
-  EXPECT_EQ(SharedMemoryCollective::Create(name, 0, 3, {}).status().code(),
-            absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(SharedMemoryCollective::Create(name, 1, 2, {}).status().code(),
-            absl::StatusCode::kInvalidArgument);
-  auto second = SharedMemoryCollective::Create(name, 1, 3, {});
-  const absl::Status taken =
-      SharedMemoryCollective::Create(name, 1, 3, {}).status();
-  EXPECT_THAT(std::string(taken.message()), HasSubstr("rank 1"));
-  EXPECT_TRUE(Exists(name));
-  EXPECT_EQ(SharedMemoryCollective::Create(name, 3, 3, {}).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  const auto attach = [&](int rank, int size) {
+    return SharedMemoryCollective::Attach((*first)->address(), rank, size)
+        .status();
+  };
+  EXPECT_THAT(std::string(attach(1, 2).message()),
+              HasSubstr("the shared memory of 2 ranks has "));
+  EXPECT_EQ(attach(3, 3).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(attach(2, 3).ok());
+
+  const int other = memfd_create("other", 0);
+  struct stat file;
+  fstat((*first)->address().file_descriptor, &file);
+  ASSERT_EQ(ftruncate(other, file.st_size), 0);
+  const absl::Status no_segment =
+      SharedMemoryCollective::Attach({getpid(), other}, 1, 3).status();
+  close(other);
+  EXPECT_THAT(std::string(no_segment.message()),
+              HasSubstr("is no shared memory of 3 ranks."));
 }
 
 TEST(SharedMemoryCollective, MemoryThatCanNotBeHadIsAStatus) {
-  const std::string name = Name("small");
   const pid_t child = fork();
   if (child == 0) {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {65536, 65536};
     setrlimit(RLIMIT_FSIZE, &limit);
-    const auto result = SharedMemoryCollective::Create(name, 0, 8, {});
+    const auto result = SharedMemoryCollective::Create(8);
     const bool says_so =
-        !result.ok() &&
-        absl::StrContains(result.status().message(), "of /dev/shm; enlarge");
+        absl::IsResourceExhausted(result.status()) &&
+        absl::StrContains(result.status().message(), "of 8 ranks need ");
     _exit(says_so ? 0 : 1);
   }
   int exit_status = 0;
   ASSERT_EQ(waitpid(child, &exit_status, 0), child);
   EXPECT_EQ(exit_status, 0);
-  EXPECT_FALSE(Exists(name));
 }
 
 TEST(SharedMemoryCollective, CallsThatDifferAbortTheGroup) {
@@ -147,16 +145,16 @@ TEST(SharedMemoryCollective, RanksThatWaitForADeadOneEndWhenSomebodyAborts) {
     }
     children.push_back(child);
   }
+  float value = 1;
+  absl::Status status = (*group)[0]->AllReduceSum({&value, 1});
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(value, 3);
   std::thread watchdog([&] {
     int exit_status = 0;
     EXPECT_EQ(waitpid(children[1], &exit_status, 0), children[1]);
     EXPECT_EQ(WEXITSTATUS(exit_status), 9);
     (*group)[0]->Abort("rank 2 died");
   });
-  float value = 1;
-  absl::Status status = (*group)[0]->AllReduceSum({&value, 1});
-  EXPECT_TRUE(status.ok());
-  EXPECT_EQ(value, 3);
   while (status.ok()) status = (*group)[0]->AllReduceSum({&value, 1});
   EXPECT_EQ(status.message(), "rank 2 died");
   watchdog.join();

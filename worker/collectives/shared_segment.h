@@ -1,23 +1,19 @@
 #pragma once
 
 #include <absl/status/statusor.h>
-#include <absl/time/time.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "worker/collectives/shared_barrier.h"
 
 namespace lockstep {
 
 // The memory that the ranks of one host share: a barrier, and two chunk buffers
-// a rank. Rank 0 creates it under a name in /dev/shm, with mode 0600; the
-// others attach; the last one to attach removes the name, so that nothing is
-// left whichever process dies afterwards. Until then every rank that is
-// destroyed or calls RemoveName removes it.
+// a rank. It has no name. Rank 0 creates it and holds a file descriptor of it,
+// by which the others find it in /proc; so nothing is left of it once the
+// processes are gone, however they end.
 class SharedSegment {
  public:
   static constexpr int kMaxRanks = 64;
@@ -29,47 +25,43 @@ class SharedSegment {
     alignas(64) float chunk[kChunkFloats];
   };
 
-  // `name` begins with a slash and has no other. ALREADY_EXISTS when it is
-  // taken, RESOURCE_EXHAUSTED when /dev/shm is too small.
-  static absl::StatusOr<std::unique_ptr<SharedSegment>> Create(
-      const std::string& name, int size);
+  // /proc/PROCESS_ID/fd/FILE_DESCRIPTOR, while the creator lives.
+  struct Address {
+    int process_id = 0;
+    int file_descriptor = -1;
+  };
 
-  // Waits for the name to appear. DEADLINE_EXCEEDED when it does not,
-  // INVALID_ARGUMENT when the segment is for another number of ranks,
-  // ALREADY_EXISTS when `rank` has attached before.
+  // RESOURCE_EXHAUSTED without memory, which is taken at once.
+  static absl::StatusOr<std::unique_ptr<SharedSegment>> Create(int size);
+
+  // UNAVAILABLE when it can not be opened, which says what that takes;
+  // INVALID_ARGUMENT when it is no segment of `size` ranks.
   static absl::StatusOr<std::unique_ptr<SharedSegment>> Attach(
-      const std::string& name, int rank, int size, absl::Duration timeout);
-
-  // Without a name: for ranks that are threads, or children.
-  static absl::StatusOr<std::unique_ptr<SharedSegment>> CreateAnonymous(
-      int size);
+      const Address& address, int size);
 
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
+
+  // REQUIRES: created, not attached.
+  Address address() const;
 
   SharedBarrier& barrier();
 
   // REQUIRES: parity is 0 or 1.
   Slot& slot(int rank, int parity);
 
-  // No rank can attach any more.
-  void RemoveName();
-
  private:
   struct Header;
 
-  SharedSegment(std::string name, void* memory, int size);
+  SharedSegment(int fd, void* memory, int size);
   static size_t Bytes(int size);
-  static absl::StatusOr<std::unique_ptr<SharedSegment>> Map(
-      const std::string& name, int fd, int size);
-  absl::Status Register(int rank);
+  static absl::StatusOr<std::unique_ptr<SharedSegment>> Map(int fd, int size);
   Header& header();
 
-  const std::string name_;  // empty when anonymous
+  const int fd_;
   void* const memory_;
   const int size_;
-  bool registered_ = false;  // as a rank of a named segment
 };
 
 }  // namespace lockstep

@@ -54,16 +54,16 @@ void GroupFailure::Report(int rank, absl::string_view reason) {
   for (const Hook& hook : hooks_) hook(cause);
 }
 
-void GroupFailure::ReportUnlessKnown(absl::Duration grace, int rank,
-                                     absl::string_view reason) {
-  {
+void GroupFailure::ReportError(int rank, const absl::Status& error,
+                               absl::Duration grace) {
+  if (absl::IsUnavailable(error)) {
     absl::MutexLock lock(&mutex_);
     const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return disarmed_ || cause_.has_value();
     };
     if (mutex_.AwaitWithTimeout(absl::Condition(&known), grace)) return;
   }
-  Report(rank, reason);
+  Report(rank, error.message());
 }
 
 absl::Status GroupFailure::status() const {

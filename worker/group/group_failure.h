@@ -19,7 +19,7 @@ namespace lockstep {
 // gone, so the first cause is kept and told everywhere; what follows from it is
 // not a second cause.
 //
-//   GroupFailure failure({.exit_within = absl::Seconds(4)});
+//   GroupFailure failure({.exit_within = absl::Milliseconds(2500)});
 //   failure.OnFailure([&](const auto& cause) { collective->Abort(…); });
 //   failure.Report(1, "its connection was lost.");
 //
@@ -37,7 +37,8 @@ class GroupFailure {
   };
 
   struct Options {
-    absl::Duration exit_within = absl::Seconds(4);
+    // With the time it takes to notice (see ConfigureSocket) less than 5 s.
+    absl::Duration exit_within = absl::Milliseconds(2500);
     std::function<void()> last_resort;  // by default: leave with code 1
   };
 
@@ -54,10 +55,11 @@ class GroupFailure {
 
   void Report(int rank, absl::string_view reason);
 
-  // For what may only follow from another rank's failure, such as an aborted
-  // collective: gives the news of that one `grace` to arrive.
-  void ReportUnlessKnown(absl::Duration grace, int rank,
-                         absl::string_view reason);
+  // The same, but UNAVAILABLE may only follow from another rank's failure, as
+  // that of an aborted collective does: it gives the news of that one `grace`
+  // to arrive.
+  void ReportError(int rank, const absl::Status& error,
+                   absl::Duration grace = absl::Seconds(1));
 
   // OK while the group is whole, else UNAVAILABLE with the first cause.
   absl::Status status() const;

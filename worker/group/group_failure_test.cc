@@ -44,7 +44,8 @@ TEST(GroupFailure, AHookThatComesLateRunsAtOnce) {
 TEST(GroupFailure, AConsequenceWaitsForItsCause) {
   GroupFailure failure(Patient());
   std::thread consequence([&] {
-    failure.ReportUnlessKnown(absl::InfiniteDuration(), 0, "aborted.");
+    failure.ReportError(0, absl::UnavailableError("aborted."),
+                        absl::InfiniteDuration());
   });
   failure.Report(2, "it left.");
   consequence.join();
@@ -53,8 +54,18 @@ TEST(GroupFailure, AConsequenceWaitsForItsCause) {
 
 TEST(GroupFailure, AConsequenceWithoutACauseIsTheCause) {
   GroupFailure failure(Patient());
-  failure.ReportUnlessKnown(absl::ZeroDuration(), 0, "aborted.");
+  failure.ReportError(0, absl::UnavailableError("aborted."),
+                      absl::ZeroDuration());
   EXPECT_FALSE(failure.status().ok());
+}
+
+TEST(GroupFailure, AnErrorOfThisRanksOwnWaitsForNoOther) {
+  GroupFailure failure(Patient());
+  failure.ReportError(3, absl::InternalError("its device is gone."),
+                      absl::InfiniteDuration());
+  EXPECT_EQ(failure.status().message(),
+            "the worker group failed: rank 3 failed first: its device is "
+            "gone.");
 }
 
 TEST(GroupFailure, ReportsAfterDisarmHaveNoEffect) {

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
+#include <google/protobuf/descriptor.h>
 
 #include "common/status_macros.h"
 
@@ -15,6 +16,38 @@ absl::Status CheckSame(int rank, absl::string_view what, const T& leader,
   return absl::FailedPreconditionError(absl::StrCat(
       "rank ", rank, " has another ", what, " than the leader: its is ",
       follower, ", the leader's is ", leader, "."));
+}
+
+absl::Status CheckSameFlags(int rank, const v1::RankFlags& leader,
+                            const v1::RankFlags& follower) {
+  const google::protobuf::Descriptor& flags = *v1::RankFlags::GetDescriptor();
+  const google::protobuf::Reflection& values = *v1::RankFlags::GetReflection();
+  for (int i = 0; i < flags.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor* flag = flags.field(i);
+    LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, absl::StrCat("--", flag->name()),
+                                       values.GetUInt32(leader, flag),
+                                       values.GetUInt32(follower, flag)));
+  }
+  return absl::OkStatus();
+}
+
+// The collectives of this build are shared memory.
+absl::Status CheckSameHost(const v1::Hello& leader, const v1::Hello& follower) {
+  if (leader.boot_id() != follower.boot_id()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", follower.rank(), " runs on another host than the leader ",
+        "(boot id ", follower.boot_id(), ", the leader's is ", leader.boot_id(),
+        "); ranks exchange tensors over shared memory, so all of "
+        "--tensor_parallel_size must run on one host."));
+  }
+  if (leader.pid_namespace() != follower.pid_namespace()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", follower.rank(), " can not see the leader's process (its ",
+        "PID namespace is ", follower.pid_namespace(), ", the leader's is ",
+        leader.pid_namespace(), "); ranks share memory through /proc, so ",
+        "start them in one container or let the containers share it."));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -36,11 +69,11 @@ absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "model (fingerprint)",
                                      leader.model_fingerprint(),
                                      follower.model_fingerprint()));
-  LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "configuration (digest)",
-                                     leader.configuration_digest(),
-                                     follower.configuration_digest()));
-  return CheckSame(rank, "instruction set (--cpu_isa)", leader.isa(),
-                   follower.isa());
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckSameFlags(rank, leader.flags(), follower.flags()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "instruction set (--cpu_isa)",
+                                     leader.isa(), follower.isa()));
+  return CheckSameHost(leader, follower);
 }
 
 }  // namespace lockstep

@@ -16,8 +16,11 @@ v1::Hello HelloOf(int rank) {
   hello.set_tensor_parallel_size(2);
   hello.set_build_id("build-a");
   hello.set_model_fingerprint("model-a");
-  hello.set_configuration_digest("options-a");
+  hello.mutable_flags()->set_page_size(16);
+  hello.mutable_flags()->set_max_context(4096);
   hello.set_isa("avx512");
+  hello.set_boot_id("host-a");
+  hello.set_pid_namespace("pid:[1]");
   return hello;
 }
 
@@ -41,11 +44,22 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
        "leader's is build-a."},
       {[](v1::Hello& h) { h.set_model_fingerprint("model-b"); },
        "its is model-b, the leader's is model-a."},
-      {[](v1::Hello& h) { h.set_configuration_digest("options-b"); },
-       "its is options-b, the leader's is options-a."},
+      {[](v1::Hello& h) { h.mutable_flags()->set_page_size(32); },
+       "rank 1 has another --page_size than the leader: its is 32, the "
+       "leader's is 16."},
+      {[](v1::Hello& h) { h.mutable_flags()->clear_max_context(); },
+       "rank 1 has another --max_context than the leader: its is 0, the "
+       "leader's is 4096."},
       {[](v1::Hello& h) { h.set_isa("avx2"); },
        "rank 1 has another instruction set (--cpu_isa) than the leader: its "
        "is avx2, the leader's is avx512."},
+      {[](v1::Hello& h) { h.set_boot_id("host-b"); },
+       "rank 1 runs on another host than the leader (boot id host-b, the "
+       "leader's is host-a); ranks exchange tensors over shared memory, so "
+       "all of --tensor_parallel_size must run on one host."},
+      {[](v1::Hello& h) { h.set_pid_namespace("pid:[2]"); },
+       "rank 1 can not see the leader's process (its PID namespace is pid:[2], "
+       "the leader's is pid:[1])"},
       {[](v1::Hello& h) { h.set_rank(0); },
        "--rank is 0; the followers of this group are 1 to 1."},
       {[](v1::Hello& h) { h.set_rank(2); },

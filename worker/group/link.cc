@@ -16,11 +16,12 @@ namespace {
 
 using boost::system::error_code;
 
-// Together: a host that went away without a word is noticed within 5 s.
-constexpr int kKeepAliveIdleS = 2;
+// Together: a host that went away without a word is noticed in about 2 s, be
+// the connection idle or not.
+constexpr int kKeepAliveIdleS = 1;
 constexpr int kKeepAliveIntervalS = 1;
-constexpr int kKeepAliveProbes = 3;
-constexpr int kUnacknowledgedMs = 5000;
+constexpr int kKeepAliveProbes = 2;
+constexpr int kUnacknowledgedMs = 2000;
 
 absl::Status WhyClosed(const error_code& error) {
   if (error == boost::asio::error::eof) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/group.pb.h"
 #include "worker/group/io_thread.h"
 
 namespace lockstep {
@@ -13,8 +14,8 @@ namespace lockstep {
 // What a rank holds once its group has formed.
 struct Membership {
   uint64_t epoch = 0;
-  int num_pages = 0;            // the minimum over the ranks
-  std::string collective_name;  // see v1::Welcome
+  int num_pages = 0;               // the minimum over the ranks
+  v1::SharedMemory shared_memory;  // of the collectives; a follower's
   // Of `links`; not started yet.
   std::unique_ptr<IoThread> io;
   // The leader's: ranks 1, 2, …; a follower's: the leader.

@@ -1,14 +1,13 @@
 #include "worker/group/rendezvous_follower.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/time/clock.h>
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,8 +25,10 @@ using boost::system::error_code;
 
 constexpr size_t kMaxReplyBytes = 16 << 10;
 constexpr std::chrono::milliseconds kRetryInterval(100);
+constexpr std::chrono::milliseconds kCheckInterval(50);
 
-// One attempt after another, until the leader has answered.
+// One attempt after another, until the leader has answered, or has left after
+// it was told who calls.
 class Joining {
  public:
   Joining(boost::asio::io_context& context, const tcp::endpoint& leader,
@@ -40,6 +41,7 @@ class Joining {
 
   // Set once the leader has answered.
   const std::optional<v1::HelloReply>& reply() const { return reply_; }
+  bool has_ended() const { return reply_.has_value() || is_lost_; }
   tcp::socket& socket() { return socket_; }
   std::string& received() { return received_; }  // after the reply
   bool is_connected() const { return is_connected_; }
@@ -56,6 +58,7 @@ class Joining {
   std::array<char, 4096> buffer_;
   std::string received_;
   bool is_connected_ = false;
+  bool is_lost_ = false;
   std::optional<v1::HelloReply> reply_;
 };
 
@@ -88,53 +91,54 @@ void Joining::SayHello() {
 }
 
 void Joining::ReadReply() {
-  socket_.async_read_some(boost::asio::buffer(buffer_),
-                          [this](const error_code& error, size_t size) {
-                            if (error) return Retry();
-                            received_.append(buffer_.data(), size);
-                            const auto bytes =
-                                TakeSized(kMaxReplyBytes, &received_);
-                            if (!bytes.ok()) return Retry();
-                            if (!bytes->has_value()) return ReadReply();
-                            v1::HelloReply reply;
-                            if (!reply.ParseFromString(**bytes)) return Retry();
-                            reply_ = std::move(reply);
-                          });
+  socket_.async_read_some(
+      boost::asio::buffer(buffer_),
+      [this](const error_code& error, size_t size) {
+        received_.append(buffer_.data(), size);
+        const auto bytes = TakeSized(kMaxReplyBytes, &received_);
+        if (!error && bytes.ok() && !bytes->has_value()) return ReadReply();
+        v1::HelloReply reply;
+        is_lost_ = error || !bytes.ok() || !reply.ParseFromString(**bytes);
+        if (!is_lost_) reply_ = std::move(reply);
+      });
 }
 
 absl::Status RunUntilReply(boost::asio::io_context& context, Joining& joining,
-                           const std::string& address, absl::Duration timeout,
-                           absl::Duration report_every) {
-  const absl::Time begin = absl::Now();
-  while (!joining.reply().has_value()) {
-    const absl::Duration left = timeout - (absl::Now() - begin);
+                           const std::string& address,
+                           const JoinOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  absl::Duration next_report = options.report_every;
+  while (!joining.has_ended()) {
+    context.restart();
+    context.run_one_for(kCheckInterval);
+    if (options.check) LOCKSTEP_RETURN_IF_ERROR(options.check());
+    const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
     const char* const state = joining.is_connected()
                                   ? "the leader still waits for other ranks"
                                   : "nobody answers";
-    if (left <= absl::ZeroDuration()) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("could not join the group at --leader_address ", address,
-                       " within --group_timeout of ",
-                       absl::FormatDuration(timeout), ": ", state, "."));
+    if (waited >= options.timeout && !joining.has_ended()) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "could not join the group at --leader_address ", address,
+          " within --group_timeout of ", absl::FormatDuration(options.timeout),
+          ": ", state, "."));
     }
-    const absl::Time until = absl::Now() + std::min(left, report_every);
-    while (!joining.reply().has_value() && absl::Now() < until) {
-      context.restart();
-      context.run_one_for(absl::ToChronoMilliseconds(until - absl::Now()));
-    }
-    if (!joining.reply().has_value()) {
+    if (waited >= next_report) {
       LOG(INFO) << "joining the group at " << address << ": " << state;
+      next_report = waited + options.report_every;
     }
   }
-  return absl::OkStatus();
+  if (joining.reply().has_value()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the leader at --leader_address ", address,
+                   " left before the group had formed."));
 }
 
 }  // namespace
 
 absl::StatusOr<Membership> JoinGroup(const std::string& address,
                                      const v1::Hello& own,
-                                     absl::Duration timeout,
-                                     absl::Duration report_every) {
+                                     const JoinOptions& options) {
   Membership membership;
   membership.io = std::make_unique<IoThread>();
   boost::asio::io_context& context = membership.io->context();
@@ -142,8 +146,7 @@ absl::StatusOr<Membership> JoinGroup(const std::string& address,
                             Resolve(context, address, "leader_address"));
   Joining joining(context, leader, own);
   joining.Connect();
-  LOCKSTEP_RETURN_IF_ERROR(
-      RunUntilReply(context, joining, address, timeout, report_every));
+  LOCKSTEP_RETURN_IF_ERROR(RunUntilReply(context, joining, address, options));
   const v1::HelloReply& reply = *joining.reply();
   if (!reply.has_welcome()) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -151,7 +154,7 @@ absl::StatusOr<Membership> JoinGroup(const std::string& address,
   }
   membership.epoch = reply.welcome().epoch();
   membership.num_pages = reply.welcome().num_pages();
-  membership.collective_name = reply.welcome().collective_name();
+  membership.shared_memory = reply.welcome().shared_memory();
   membership.links.push_back(std::move(joining.socket()));
   membership.received = std::move(joining.received());
   return membership;

@@ -2,16 +2,18 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
-#include <absl/time/clock.h>
 #include <glog/logging.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
+#include <chrono>
+#include <deque>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,8 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxHelloBytes = 16 << 10;
-constexpr size_t kMaxCallers = 256;  // that have not said Hello yet
+// That have not said Hello yet; the longest silent one makes room for the next.
+constexpr size_t kMaxCallers = 256;
 constexpr std::chrono::milliseconds kCheckInterval(50);
 
 // The peer has closed the connection, or it broke.
@@ -55,7 +58,11 @@ class RendezvousLeader::Gathering {
  public:
   Gathering(boost::asio::io_context& context, tcp::acceptor& acceptor,
             const v1::Hello& own, const Options& options)
-      : context_(context), acceptor_(acceptor), own_(own), options_(options) {}
+      : context_(context),
+        acceptor_(acceptor),
+        own_(own),
+        options_(options),
+        accept_again_(context) {}
 
   absl::Status WaitForAll();
   absl::StatusOr<Membership> Welcome();
@@ -71,6 +78,7 @@ class RendezvousLeader::Gathering {
   using CallerPtr = std::shared_ptr<Caller>;
 
   void Accept();
+  void Hear(tcp::socket socket);
   void ReadHello(CallerPtr caller);
   void OnHello(Caller& caller, const std::string& bytes);
   void Refuse(Caller& caller, absl::string_view reason);
@@ -81,36 +89,37 @@ class RendezvousLeader::Gathering {
   tcp::acceptor& acceptor_;
   const v1::Hello& own_;
   const Options& options_;
-  std::set<CallerPtr> callers_;
+  boost::asio::steady_timer accept_again_;
+  std::deque<CallerPtr> callers_;      // in order of arrival
   std::map<int, tcp::socket> joined_;  // by rank
   std::map<int, v1::Hello> hellos_;
   std::string last_refusal_;
 };
 
 absl::Status RendezvousLeader::Gathering::WaitForAll() {
-  const absl::Time begin = absl::Now();
-  absl::Time next_report = begin + options_.report_every;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  absl::Duration next_report = options_.report_every;
   absl::Status status;
   Accept();
   while (status.ok() && !MissingRanks().empty()) {
     context_.restart();
     context_.run_for(kCheckInterval);
     if (options_.check) status = options_.check();
-    const absl::Time now = absl::Now();
+    const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
     const std::string missing = absl::StrJoin(MissingRanks(), ", ");
     if (missing.empty()) break;
-    if (now - begin >= options_.timeout) {
+    if (status.ok() && waited >= options_.timeout) {
       status = absl::DeadlineExceededError(absl::StrCat(
           "rank ", missing, " did not join within --group_timeout of ",
           absl::FormatDuration(options_.timeout), ".",
           last_refusal_.empty() ? "" : " The last one refused: ",
           last_refusal_));
-    } else if (now >= next_report) {
+    } else if (waited >= next_report) {
       LOG(INFO) << "waiting for rank " << missing << " at port "
                 << acceptor_.local_endpoint().port() << " since "
-                << absl::FormatDuration(
-                       absl::Floor(now - begin, absl::Seconds(1)));
-      next_report = now + options_.report_every;
+                << absl::FormatDuration(absl::Floor(waited, absl::Seconds(1)));
+      next_report = waited + options_.report_every;
     }
   }
   CloseAll();
@@ -120,16 +129,15 @@ absl::Status RendezvousLeader::Gathering::WaitForAll() {
 absl::StatusOr<Membership> RendezvousLeader::Gathering::Welcome() {
   Membership membership;
   membership.epoch = options_.epoch;
-  membership.collective_name = options_.collective_name;
-  membership.num_pages = own_.num_pages();
+  uint32_t num_pages = own_.num_pages();
   for (const auto& [rank, hello] : hellos_) {
-    membership.num_pages =
-        std::min<int>(membership.num_pages, hello.num_pages());
+    num_pages = std::min(num_pages, hello.num_pages());
   }
+  membership.num_pages = num_pages;
   v1::HelloReply reply;
   reply.mutable_welcome()->set_epoch(membership.epoch);
   reply.mutable_welcome()->set_num_pages(membership.num_pages);
-  reply.mutable_welcome()->set_collective_name(membership.collective_name);
+  *reply.mutable_welcome()->mutable_shared_memory() = options_.shared_memory;
   for (auto& [rank, socket] : joined_) {
     if (!SendReply(socket, reply)) {
       return absl::UnavailableError(
@@ -140,15 +148,30 @@ absl::StatusOr<Membership> RendezvousLeader::Gathering::Welcome() {
   return membership;
 }
 
+// Where no connection can be had, such as with no file descriptor left, the
+// next attempt comes a moment later.
 void RendezvousLeader::Gathering::Accept() {
   acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
-    if (!error && callers_.size() < kMaxCallers) {
-      ReadHello(
-          *callers_.insert(std::make_shared<Caller>(std::move(socket))).first);
+    if (!error) {
+      Hear(std::move(socket));
+      return Accept();
     }
-    Accept();
+    accept_again_.expires_after(kCheckInterval);
+    accept_again_.async_wait([this](const error_code& cancelled) {
+      if (!cancelled) Accept();
+    });
   });
+}
+
+void RendezvousLeader::Gathering::Hear(tcp::socket socket) {
+  if (callers_.size() == kMaxCallers) {
+    error_code ignored;
+    callers_.front()->socket.close(ignored);
+    callers_.pop_front();
+  }
+  callers_.push_back(std::make_shared<Caller>(std::move(socket)));
+  ReadHello(callers_.back());
 }
 
 void RendezvousLeader::Gathering::ReadHello(CallerPtr caller) {
@@ -162,7 +185,7 @@ void RendezvousLeader::Gathering::ReadHello(CallerPtr caller) {
           return ReadHello(caller);
         }
         if (!error && hello.ok()) OnHello(*caller, **hello);
-        callers_.erase(caller);
+        std::erase(callers_, caller);
       });
 }
 
@@ -200,6 +223,7 @@ void RendezvousLeader::Gathering::Refuse(Caller& caller,
 void RendezvousLeader::Gathering::CloseAll() {
   error_code ignored;
   acceptor_.close(ignored);
+  accept_again_.cancel();
   for (const CallerPtr& caller : callers_) caller->socket.close(ignored);
   context_.restart();
   context_.run();

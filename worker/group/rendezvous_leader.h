@@ -30,7 +30,7 @@ class RendezvousLeader {
     absl::Duration timeout = absl::Seconds(120);
     absl::Duration report_every = absl::Seconds(5);
     uint64_t epoch = 1;
-    std::string collective_name;
+    v1::SharedMemory shared_memory;
     // Asked several times a second; an error, of a local rank that has ended,
     // ends the wait.
     std::function<absl::Status()> check;

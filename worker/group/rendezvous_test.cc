@@ -2,11 +2,14 @@
 #include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/write.hpp>
+#include <ctime>
 #include <thread>
+#include <vector>
 
 #include "worker/group/rendezvous_follower.h"
 #include "worker/group/rendezvous_leader.h"
@@ -39,16 +42,20 @@ std::string AddressOf(const RendezvousLeader& leader) {
   return absl::StrCat("127.0.0.1:", leader.port());
 }
 
+JoinOptions PatientJoin() {
+  return {.timeout = kTimeout, .report_every = kTimeout, .check = nullptr};
+}
+
 absl::StatusOr<Membership> Join(const std::string& address,
                                 const v1::Hello& hello) {
-  return JoinGroup(address, hello, kTimeout, kTimeout);
+  return JoinGroup(address, hello, PatientJoin());
 }
 
 RendezvousLeader::Options Patient() {
   RendezvousLeader::Options options;
   options.timeout = kTimeout;
   options.epoch = 42;
-  options.collective_name = "/segment";
+  options.shared_memory.set_process_id(77);
   return options;
 }
 
@@ -61,7 +68,7 @@ TEST(Rendezvous, AllAgreeOnEpochPagesAndCollective) {
       ASSERT_TRUE(joined.ok()) << joined.status();
       EXPECT_EQ(joined->epoch, 42);
       EXPECT_EQ(joined->num_pages, 97);
-      EXPECT_EQ(joined->collective_name, "/segment");
+      EXPECT_EQ(joined->shared_memory.process_id(), 77);
     });
   }
   const auto group = leader->Gather(HelloOf(0, 4), Patient());
@@ -125,8 +132,9 @@ TEST(Rendezvous, OneOfTwoClaimsToARankIsRefused) {
 TEST(Rendezvous, ARankThatLeftWhileWaitingMayComeAgain) {
   auto leader = Listen();
   std::thread followers([address = AddressOf(*leader)] {
-    const auto gave_up =
-        JoinGroup(address, HelloOf(1, 3), absl::Milliseconds(300), kTimeout);
+    JoinOptions impatient = PatientJoin();
+    impatient.timeout = absl::Milliseconds(300);
+    const auto gave_up = JoinGroup(address, HelloOf(1, 3), impatient);
     EXPECT_EQ(gave_up.status().code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_THAT(std::string(gave_up.status().message()), HasSubstr(address));
     std::thread again([&] { EXPECT_TRUE(Join(address, HelloOf(1, 3)).ok()); });
@@ -151,6 +159,76 @@ TEST(Rendezvous, ACallerThatTalksNonsenseHoldsUpNobody) {
     EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok());
   });
   EXPECT_TRUE(leader->Gather(HelloOf(0, 2), Patient()).ok());
+  follower.join();
+}
+
+TEST(Rendezvous, SilentCallersMakeRoomForTheNext) {
+  auto leader = Listen();
+  boost::asio::io_context context;
+  std::vector<boost::asio::ip::tcp::socket> silent;
+  std::thread callers([&, address = AddressOf(*leader)] {
+    for (int i = 0; i < 300; ++i) {
+      silent.emplace_back(context).connect(
+          {boost::asio::ip::address_v4::loopback(),
+           static_cast<uint16_t>(leader->port())});
+    }
+    EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok());
+  });
+  EXPECT_TRUE(leader->Gather(HelloOf(0, 2), Patient()).ok());
+  callers.join();
+}
+
+TEST(Rendezvous, WaitsOutAShortageOfFileDescriptors) {
+  auto leader = Listen();
+  const std::string address = AddressOf(*leader);
+  boost::asio::io_context context;
+  boost::asio::ip::tcp::socket caller(context);
+  caller.connect({boost::asio::ip::address_v4::loopback(),
+                  static_cast<uint16_t>(leader->port())});
+  std::vector<int> files;
+  for (int file; (file = dup(0)) >= 0;) files.push_back(file);
+  // A busy loop of failing accepts would end in the timeout just the same, but
+  // with a second of CPU time.
+  RendezvousLeader::Options options = Patient();
+  options.timeout = absl::Seconds(1);
+  const std::clock_t begin = std::clock();
+  EXPECT_FALSE(leader->Gather(HelloOf(0, 2), options).ok());
+  const std::clock_t used = std::clock() - begin;
+  for (const int file : files) close(file);
+  EXPECT_LT(used, CLOCKS_PER_SEC / 2);
+}
+
+TEST(Rendezvous, ALeaderThatLeavesAfterTheHelloEndsTheWait) {
+  auto leader = Listen();
+  std::thread follower([address = AddressOf(*leader)] {
+    EXPECT_EQ(Join(address, HelloOf(1, 3)).status(),
+              absl::UnavailableError(
+                  absl::StrCat("the leader at --leader_address ", address,
+                               " left before the group had formed.")));
+  });
+  RendezvousLeader::Options options = Patient();
+  options.timeout = absl::Milliseconds(300);
+  EXPECT_FALSE(leader->Gather(HelloOf(0, 3), options).ok());
+  leader.reset();
+  follower.join();
+}
+
+TEST(Rendezvous, AFollowersLocalRankThatEndedEndsItsWait) {
+  auto leader = Listen();
+  JoinOptions options = PatientJoin();
+  options.check = [] { return absl::UnavailableError("rank 2 ended."); };
+  EXPECT_EQ(JoinGroup(AddressOf(*leader), HelloOf(1, 3), options).status(),
+            absl::UnavailableError("rank 2 ended."));
+}
+
+TEST(Rendezvous, TakesANumberOfPagesThatIsNoInt) {
+  auto leader = Listen();
+  v1::Hello boaster = HelloOf(1, 2);
+  boaster.set_num_pages(0xffff'ffff);
+  std::thread follower([&, address = AddressOf(*leader)] {
+    EXPECT_EQ(Join(address, boaster)->num_pages, 100);
+  });
+  EXPECT_EQ(leader->Gather(HelloOf(0, 2), Patient())->num_pages, 100);
   follower.join();
 }
 

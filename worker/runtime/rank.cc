@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/digest.h"
 #include "common/status_macros.h"
 #include "worker/collectives/shared_memory_collective.h"
 #include "worker/collectives/single_collective.h"
 #include "worker/engine/model_engine.h"
 #include "worker/runtime/build_id.h"
+#include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
 
 namespace lockstep {
@@ -88,16 +88,17 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_tensor_parallel_size(options_.size);
   LOCKSTEP_ASSIGN_OR_RETURN(*hello.mutable_build_id(), BuildId());
   hello.set_model_fingerprint(model_.fingerprint);
-  DigestBuilder configuration;
-  for (const int value :
-       {options_.page_size, options_.max_step_tokens, options_.max_sequences,
-        options_.max_context, options_.num_pages}) {
-    configuration.Add(static_cast<uint64_t>(value));
-  }
-  hello.set_configuration_digest(ToHex(configuration.Finish()));
+  v1::RankFlags& flags = *hello.mutable_flags();
+  flags.set_page_size(options_.page_size);
+  flags.set_num_pages(options_.num_pages);
+  flags.set_max_step_tokens(options_.max_step_tokens);
+  flags.set_max_sequences(options_.max_sequences);
+  flags.set_max_context(options_.max_context);
   hello.set_num_pages(own_num_pages_);
   hello.set_isa(ops_->isa());
   hello.set_process_id(getpid());
+  hello.set_boot_id(BootId());
+  hello.set_pid_namespace(PidNamespace());
   return hello;
 }
 
@@ -113,8 +114,31 @@ absl::Status Rank::Agree(int num_pages) {
   return ValidateSchedulerOptions(scheduler_options_);
 }
 
-absl::Status Rank::Load(const std::string& collective_name) {
-  LOCKSTEP_RETURN_IF_ERROR(MakeCollective(collective_name));
+absl::StatusOr<v1::SharedMemory> Rank::CreateCollective() {
+  v1::SharedMemory shared_memory;
+  if (options_.size == 1) {
+    collective_ = std::make_unique<SingleCollective>();
+    return shared_memory;
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto collective,
+                            SharedMemoryCollective::Create(options_.size));
+  const SharedMemoryCollective::Address address = collective->address();
+  shared_memory.set_process_id(address.process_id);
+  shared_memory.set_file_descriptor(address.file_descriptor);
+  collective_ = std::move(collective);
+  return shared_memory;
+}
+
+absl::Status Rank::JoinCollective(const v1::SharedMemory& shared_memory) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      collective_, SharedMemoryCollective::Attach(
+                       {.process_id = shared_memory.process_id(),
+                        .file_descriptor = shared_memory.file_descriptor()},
+                       options_.rank, options_.size));
+  return absl::OkStatus();
+}
+
+absl::Status Rank::Load() {
   const ModelEngine::Options engine_options = {
       .num_pages = scheduler_options_.num_pages,
       .page_size = scheduler_options_.page_size,
@@ -124,18 +148,6 @@ absl::Status Rank::Load(const std::string& collective_name) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       engine_, ModelEngine::Create(model_, shard_, engine_options, &*ops_,
                                    collective_.get()));
-  return absl::OkStatus();
-}
-
-absl::Status Rank::MakeCollective(const std::string& name) {
-  if (options_.size == 1) {
-    collective_ = std::make_unique<SingleCollective>();
-    return absl::OkStatus();
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      collective_,
-      SharedMemoryCollective::Create(name, options_.rank, options_.size,
-                                     SharedMemoryCollective::Options()));
   return absl::OkStatus();
 }
 

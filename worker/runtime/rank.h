@@ -43,9 +43,11 @@ struct RankOptions {
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options));
 //   …start the other local ranks…              // no thread runs yet
 //   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
-//   …rendezvous with rank->hello()…
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto memory, rank->CreateCollective());  //
+//   leader …rendezvous with rank->hello()…
 //   LOCKSTEP_RETURN_IF_ERROR(rank->Agree(num_pages));
-//   LOCKSTEP_RETURN_IF_ERROR(rank->Load(collective_name));
+//   LOCKSTEP_RETURN_IF_ERROR(rank->JoinCollective(memory));  // followers
+//   LOCKSTEP_RETURN_IF_ERROR(rank->Load());
 //   rank->engine()…
 //
 // One thread, but for the collective's Abort.
@@ -61,15 +63,21 @@ class Rank {
   // All a leader compares. REQUIRES: StartKernels.
   absl::StatusOr<v1::Hello> hello() const;
 
+  // The leader's, and what followers join it by. The group holds it from here
+  // on, so that a failure while weights load ends the calls of all ranks too.
+  absl::StatusOr<v1::SharedMemory> CreateCollective();
+  // A follower's. UNAVAILABLE when the leader is gone, or can not be reached.
+  absl::Status JoinCollective(const v1::SharedMemory& shared_memory);
+  Collective* collective() { return collective_.get(); }
+
   // Takes over the number of pages that the group has agreed on.
   absl::Status Agree(int num_pages);
 
-  // After Agree. Minutes, for a large model.
-  absl::Status Load(const std::string& collective_name);
+  // After Agree and with a collective. Minutes, for a large model.
+  absl::Status Load();
 
   // After Load.
   Engine* engine() { return engine_.get(); }
-  Collective* collective() { return collective_.get(); }
 
   // After Agree.
   const SchedulerOptions& scheduler_options() const {
@@ -83,7 +91,6 @@ class Rank {
 
  private:
   Rank(const RankOptions& options, ModelFiles model, Shard shard);
-  absl::Status MakeCollective(const std::string& name);
 
   const RankOptions options_;
   const ModelFiles model_;

@@ -7,21 +7,6 @@
 #include "worker/runtime/step_watchdog.h"
 
 namespace lockstep {
-namespace {
-
-// An aborted collective comes with the cause on its heels.
-constexpr absl::Duration kGraceOfACause = absl::Seconds(1);
-
-void ReportError(const RankLoopParts& parts, const absl::Status& error) {
-  if (absl::IsUnavailable(error)) {
-    parts.failure->ReportUnlessKnown(kGraceOfACause, parts.rank,
-                                     error.message());
-  } else {
-    parts.failure->Report(parts.rank, error.message());
-  }
-}
-
-}  // namespace
 
 absl::Status RunRankLoop(const RankLoopParts& parts) {
   Scheduler scheduler(parts.scheduler, parts.sink);
@@ -40,7 +25,7 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;
-  ReportError(parts, status);
+  parts.failure->ReportError(parts.rank, status);
   history.WriteToLog();
   return parts.failure->status();
 }

@@ -1,0 +1,21 @@
+#include "worker/runtime/host_identity.h"
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace lockstep {
+
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+std::string PidNamespace() {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink("/proc/self/ns/pid", unreadable);
+}
+
+}  // namespace lockstep

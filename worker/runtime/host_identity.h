@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace lockstep {
+
+// Which host this process runs on, and which processes it can see there: names
+// that the kernel gives both. Empty where /proc does not tell.
+std::string BootId();
+std::string PidNamespace();
+
+}  // namespace lockstep
