@@ -1,0 +1,120 @@
+// For ThreadSanitizer only: Debian's Abseil is built without it, so that it
+// sees none of what absl::Mutex orders. These definitions come before the
+// library's when the program is linked, say what the mutex does, and call the
+// library's. See build:tsan in .bazelrc.
+
+#include <absl/synchronization/mutex.h>
+#include <dlfcn.h>
+#include <sanitizer/tsan_interface.h>
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+namespace {
+
+// The library's own definition of a member function with this mangled name.
+template <typename Result, typename... Args>
+Result CallLibrary(const char* name, Args... args) {
+  using Function = Result (*)(Args...);
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name))(args...);
+}
+
+// A condition is evaluated inside the library, by whoever holds the mutex.
+struct SeenCondition {
+  Mutex* mutex;
+  const Condition* condition;
+
+  static bool Eval(SeenCondition* seen) {
+    __tsan_acquire(seen->mutex);
+    const bool met = seen->condition->Eval();
+    __tsan_release(seen->mutex);
+    return met;
+  }
+};
+
+void WaitFor(Mutex* mutex, const Condition& condition, const char* name) {
+  SeenCondition seen = {mutex, &condition};
+  const Condition wrapped(&SeenCondition::Eval, &seen);
+  __tsan_release(mutex);
+  CallLibrary<void, Mutex*, const Condition&>(name, mutex, wrapped);
+  __tsan_acquire(mutex);
+}
+
+template <typename Limit>
+bool WaitFor(Mutex* mutex, const Condition& condition, Limit limit,
+             const char* name) {
+  SeenCondition seen = {mutex, &condition};
+  const Condition wrapped(&SeenCondition::Eval, &seen);
+  __tsan_release(mutex);
+  const bool met = CallLibrary<bool, Mutex*, const Condition&, Limit>(
+      name, mutex, wrapped, limit);
+  __tsan_acquire(mutex);
+  return met;
+}
+
+}  // namespace
+
+void Mutex::Lock() {
+  CallLibrary<void, Mutex*>("_ZN4absl7debian35Mutex4LockEv", this);
+  __tsan_acquire(this);
+}
+
+void Mutex::Unlock() {
+  __tsan_release(this);
+  CallLibrary<void, Mutex*>("_ZN4absl7debian35Mutex6UnlockEv", this);
+}
+
+bool Mutex::TryLock() {
+  const bool locked =
+      CallLibrary<bool, Mutex*>("_ZN4absl7debian35Mutex7TryLockEv", this);
+  if (locked) __tsan_acquire(this);
+  return locked;
+}
+
+void Mutex::ReaderLock() {
+  CallLibrary<void, Mutex*>("_ZN4absl7debian35Mutex10ReaderLockEv", this);
+  __tsan_acquire(this);
+}
+
+void Mutex::ReaderUnlock() {
+  __tsan_release(this);
+  CallLibrary<void, Mutex*>("_ZN4absl7debian35Mutex12ReaderUnlockEv", this);
+}
+
+void Mutex::Await(const Condition& condition) {
+  WaitFor(this, condition, "_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE");
+}
+
+void Mutex::LockWhen(const Condition& condition) {
+  WaitFor(this, condition, "_ZN4absl7debian35Mutex8LockWhenERKNS0_9ConditionE");
+}
+
+bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
+  return WaitFor(this, condition, timeout,
+                 "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_"
+                 "9ConditionENS0_8DurationE");
+}
+
+bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
+  return WaitFor(this, condition, deadline,
+                 "_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_"
+                 "9ConditionENS0_4TimeE");
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  __tsan_release(mutex);
+  CallLibrary<void, CondVar*, Mutex*>(
+      "_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE", this, mutex);
+  __tsan_acquire(mutex);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  __tsan_release(mutex);
+  const bool timed_out = CallLibrary<bool, CondVar*, Mutex*, Duration>(
+      "_ZN4absl7debian37CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE",
+      this, mutex, timeout);
+  __tsan_acquire(mutex);
+  return timed_out;
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
