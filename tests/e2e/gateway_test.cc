@@ -1,28 +1,19 @@
-// The gateway, the worker, the tokenizer and the chat as processes, on ports
-// the system chooses, with a random model that is made here.
+// The gateway as a process, in front of a worker.
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "common/grpc_server.h"
-#include "common/health.grpc.pb.h"
-#include "proto/inference.grpc.pb.h"
-#include "proto/worker.grpc.pb.h"
+#include "common/health.pb.h"
+#include "proto/inference.pb.h"
+#include "tests/e2e/serving_test_fixture.h"
 #include "tests/testing/process.h"
 #include "tests/testing/reflection_client.h"
-#include "tests/testing/tiny_gguf.h"
-#include "tests/testing/tiny_model.h"
 
 namespace lockstep {
 namespace {
@@ -30,144 +21,9 @@ namespace {
 using ::grpc::health::v1::HealthCheckResponse;
 using ::lockstep::testing::Process;
 using ::lockstep::testing::ReflectionClient;
+using ::lockstep::testing::ServingTest;
 
-constexpr absl::Duration kTimeout = absl::Seconds(60);
-// Of a request that is meant to be cut short: seconds of work.
-constexpr int kEndlessTokens = 60'000;
-
-std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   ChannelArguments());
-}
-
-// The path of grpcurl, empty where it is not installed.
-std::string FindGrpcurl() {
-  const passwd* user = getpwuid(getuid());
-  const std::string home = user == nullptr ? "" : user->pw_dir;
-  for (const std::string& folder :
-       {home + "/go/bin", std::string("/usr/local/bin"),
-        std::string("/usr/bin")}) {
-    const std::string path = folder + "/grpcurl";
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
-}
-
-class EndToEndTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    testing::TinyModel model;
-    model.max_context = kEndlessTokens + 1000;
-    testing::WriteGguf(model, ModelPath());
-  }
-
-  static std::string ModelPath() {
-    return ::testing::TempDir() + "tiny-model.gguf";
-  }
-
-  void StartWorker(const std::string& listen = "127.0.0.1:0") {
-    auto worker = Process::Start(
-        "worker/worker",
-        {absl::StrCat("--model=", ModelPath()), "--served_model_name=tiny",
-         absl::StrCat("--listen=", listen), "--threads=1", "--num_pages=4096"});
-    ASSERT_TRUE(worker.ok()) << worker.status();
-    worker_ = *std::move(worker);
-    const auto port = worker_->WaitForPort(kTimeout);
-    ASSERT_TRUE(port.ok()) << port.status();
-    worker_address_ = absl::StrCat("127.0.0.1:", *port);
-  }
-
-  void StartGateway(const std::string& tokenizer_flag) {
-    auto gateway =
-        Process::Start("frontend/gateway",
-                       {tokenizer_flag, "--listen=127.0.0.1:0",
-                        absl::StrCat("--worker_address=", worker_address_)});
-    ASSERT_TRUE(gateway.ok()) << gateway.status();
-    gateway_ = *std::move(gateway);
-    const auto port = gateway_->WaitForPort(kTimeout);
-    ASSERT_TRUE(port.ok()) << port.status();
-    address_ = absl::StrCat("127.0.0.1:", *port);
-    channel_ = Connect(address_);
-    stub_ = v1::Inference::NewStub(channel_);
-  }
-
-  void StartBoth() {
-    ASSERT_NO_FATAL_FAILURE(StartWorker());
-    ASSERT_NO_FATAL_FAILURE(
-        StartGateway(absl::StrCat("--model=", ModelPath())));
-  }
-
-  static v1::GenerateRequest Request(int max_tokens) {
-    v1::GenerateRequest request;
-    request.set_text("The capital");
-    request.mutable_sampling()->set_temperature(0);
-    request.mutable_sampling()->set_max_tokens(max_tokens);
-    request.mutable_sampling()->set_ignore_eos(true);
-    return request;
-  }
-
-  // All events of an answer that ends well.
-  std::vector<v1::GenerateResponse> Generate(
-      const v1::GenerateRequest& request) {
-    grpc::ClientContext context;
-    const auto stream = stub_->Generate(&context, request);
-    std::vector<v1::GenerateResponse> events;
-    v1::GenerateResponse event;
-    while (stream->Read(&event)) events.push_back(event);
-    const grpc::Status status = stream->Finish();
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return events;
-  }
-
-  // Follows the health of the server behind a channel up to a status.
-  static void WaitForHealth(const std::shared_ptr<grpc::Channel>& channel,
-                            const std::string& service,
-                            HealthCheckResponse::ServingStatus status) {
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(service);
-    const auto stream =
-        grpc::health::v1::Health::NewStub(channel)->Watch(&context, request);
-    HealthCheckResponse health;
-    while (stream->Read(&health) && health.status() != status) continue;
-    EXPECT_EQ(health.status(), status);
-    context.TryCancel();
-    stream->Finish();
-  }
-
-  // Follows the worker's load until `done`; its last one.
-  template <typename Predicate>
-  v1::Load WaitForLoad(const Predicate& done) {
-    grpc::ClientContext context;
-    v1::WatchLoadRequest request;
-    request.set_interval_ms(10);
-    const auto worker = v1::Worker::NewStub(Connect(worker_address_));
-    const auto stream = worker->WatchLoad(&context, request);
-    v1::Load load;
-    while (stream->Read(&load) && !done(load)) continue;
-    context.TryCancel();
-    stream->Finish();
-    return load;
-  }
-
-  // Nothing runs, waits or holds a page; well before the request's own end.
-  void ExpectIdleSoon() {
-    const v1::Load load = WaitForLoad([](const v1::Load& load) {
-      return load.running_sequences() == 0 && load.waiting_sequences() == 0;
-    });
-    EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
-    EXPECT_LT(load.step(), kEndlessTokens);
-  }
-
-  std::string worker_address_;
-  std::string address_;  // of the gateway
-  std::unique_ptr<Process> worker_;
-  std::unique_ptr<Process> gateway_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1::Inference::Stub> stub_;
-};
-
-TEST_F(EndToEndTest, ListsDescribesAndGenerates) {
+TEST_F(ServingTest, ListsDescribesAndGenerates) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   ReflectionClient reflection(channel_);
   const auto services = reflection.ListServices();
@@ -193,7 +49,7 @@ TEST_F(EndToEndTest, ListsDescribesAndGenerates) {
   EXPECT_EQ(events.back().summary().usage().completion_tokens(), 8);
 }
 
-TEST_F(EndToEndTest, AStreamsTextIsTheTextOfItsIds) {
+TEST_F(ServingTest, AStreamsTextIsTheTextOfItsIds) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   std::string text;
   v1::DetokenizeRequest ids;
@@ -225,7 +81,7 @@ TEST_F(EndToEndTest, AStreamsTextIsTheTextOfItsIds) {
   ExpectIdleSoon();
 }
 
-TEST_F(EndToEndTest, WhatTheWorkerRefusesReachesTheClientAsItIs) {
+TEST_F(ServingTest, WhatTheWorkerRefusesReachesTheClientAsItIs) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   v1::GenerateRequest request = Request(8);
   request.mutable_sampling()->set_temperature(-1);
@@ -239,7 +95,7 @@ TEST_F(EndToEndTest, WhatTheWorkerRefusesReachesTheClientAsItIs) {
       << status.error_message();
 }
 
-TEST_F(EndToEndTest, HangingUpFreesThePages) {
+TEST_F(ServingTest, HangingUpFreesThePages) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   {
     grpc::ClientContext context;
@@ -252,51 +108,7 @@ TEST_F(EndToEndTest, HangingUpFreesThePages) {
   ExpectIdleSoon();
 }
 
-TEST_F(EndToEndTest, Grpcurl) {
-  const std::string grpcurl = FindGrpcurl();
-  if (grpcurl.empty()) return;  // Go is not everywhere
-  ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "-plaintext");
-    return *Process::Start(grpcurl, arguments);
-  };
-
-  auto list = run({address_, "list"});
-  EXPECT_EQ(list->WaitForExit(kTimeout).value_or(-1), 0) << list->output();
-  EXPECT_TRUE(absl::StrContains(list->output(), "lockstep.v1.Inference"));
-
-  auto describe = run({address_, "describe", "lockstep.v1.Inference.Generate"});
-  EXPECT_EQ(describe->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(
-      absl::StrContains(describe->output(), "returns ( stream .lockstep.v1."))
-      << describe->output();
-
-  auto health = run({"-d", R"({"service":"lockstep.v1.Inference"})", address_,
-                     "grpc.health.v1.Health/Check"});
-  EXPECT_EQ(health->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(absl::StrContains(health->output(), "\"SERVING\""))
-      << health->output();
-
-  auto generate = run(
-      {"-d",
-       R"({"text":"The capital","sampling":{"temperature":0,"max_tokens":4}})",
-       address_, "lockstep.v1.Inference/Generate"});
-  EXPECT_EQ(generate->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(absl::StrContains(generate->output(), "\"summary\""))
-      << generate->output();
-
-  auto endless =
-      run({"-d",
-           absl::StrCat(R"({"text":"The","sampling":{"ignore_eos":true,)",
-                        R"("max_tokens":)", kEndlessTokens, "}}"),
-           address_, "lockstep.v1.Inference/Generate"});
-  ASSERT_TRUE(endless->WaitForLine("\"delta\"", kTimeout).ok());
-  endless->Signal(SIGINT);
-  EXPECT_TRUE(endless->WaitForExit(kTimeout).ok());
-  ExpectIdleSoon();
-}
-
-TEST_F(EndToEndTest, AWorkerThatIsKilledEndsItsStreamsAndIsFoundAgain) {
+TEST_F(ServingTest, AWorkerThatIsKilledEndsItsStreamsAndIsFoundAgain) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   grpc::ClientContext context;
   const auto stream = stub_->Generate(&context, Request(kEndlessTokens));
@@ -317,7 +129,7 @@ TEST_F(EndToEndTest, AWorkerThatIsKilledEndsItsStreamsAndIsFoundAgain) {
   EXPECT_TRUE(Generate(Request(4)).back().has_summary());
 }
 
-TEST_F(EndToEndTest, TheTokenizerServiceGivesTheSameText) {
+TEST_F(ServingTest, TheTokenizerServiceGivesTheSameText) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   const auto text = [this] {
     std::string result;
@@ -337,7 +149,7 @@ TEST_F(EndToEndTest, TheTokenizerServiceGivesTheSameText) {
   EXPECT_EQ(text(), in_process);
 }
 
-TEST_F(EndToEndTest, SigtermLetsAnAnswerEndAndExitsWithZero) {
+TEST_F(ServingTest, SigtermLetsAnAnswerEndAndExitsWithZero) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
   grpc::ClientContext context;
   const auto stream = stub_->Generate(&context, Request(/*max_tokens=*/500));
@@ -352,38 +164,7 @@ TEST_F(EndToEndTest, SigtermLetsAnAnswerEndAndExitsWithZero) {
   EXPECT_EQ(worker_->WaitForExit(kTimeout).value_or(-1), 0);
 }
 
-TEST_F(EndToEndTest, ChatsThroughAPipe) {
-  ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto chat = [this](const std::string& lines) {
-    return *Process::Start(
-        "/bin/sh",
-        {"-c", absl::StrCat("printf '", lines, "' | ", getenv("TEST_SRCDIR"),
-                            "/", getenv("TEST_WORKSPACE"),
-                            "/frontend/chat/chat --temperature=0 "
-                            "--max_tokens=8 --server=",
-                            address_)});
-  };
-  auto good = chat("hello\\nand more\\n");
-  EXPECT_EQ(good->WaitForExit(kTimeout).value_or(-1), 0) << good->output();
-  EXPECT_FALSE(good->output().empty());
-  EXPECT_FALSE(absl::StrContains(good->output(), "\033"));
-
-  auto commands = chat("/nope\\n/exit\\nnever sent\\n");
-  EXPECT_EQ(commands->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_EQ(commands->output(),
-            "There is no command /nope; /help lists them.\n");
-
-  gateway_->Signal(SIGTERM);
-  EXPECT_EQ(gateway_->WaitForExit(kTimeout).value_or(-1), 0);
-  auto alone = chat("hello\\n");
-  EXPECT_EQ(alone->WaitForExit(kTimeout).value_or(-1), 1);
-  EXPECT_EQ(alone->output(),
-            absl::StrCat("There is no gateway at ", address_,
-                         "; start one with ./lockstep up, or name another "
-                         "with --server.\n"));
-}
-
-TEST_F(EndToEndTest, SaysInOneSentenceWhyItDoesNotStart) {
+TEST_F(ServingTest, SaysInOneSentenceWhyItDoesNotStart) {
   const struct {
     std::vector<std::string> arguments;
     std::string error;

@@ -1,0 +1,153 @@
+#pragma once
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/grpc_server.h"
+#include "common/health.grpc.pb.h"
+#include "proto/inference.grpc.pb.h"
+#include "proto/worker.grpc.pb.h"
+#include "tests/testing/process.h"
+#include "tests/testing/tiny_gguf.h"
+#include "tests/testing/tiny_model.h"
+
+namespace lockstep::testing {
+
+// A worker and a gateway as processes, on ports the system chooses, with a
+// random model that is made here.
+//
+//   TEST_F(ServingTest, Generates) {
+//     ASSERT_NO_FATAL_FAILURE(StartBoth());
+//     EXPECT_TRUE(Generate(Request(8)).back().has_summary());
+//   }
+class ServingTest : public ::testing::Test {
+ protected:
+  using HealthStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
+
+  static constexpr absl::Duration kTimeout = absl::Seconds(60);
+  // Of a request that is meant to be cut short: seconds of work.
+  static constexpr int kEndlessTokens = 60'000;
+
+  static std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
+    return grpc::CreateCustomChannel(
+        address, grpc::InsecureChannelCredentials(), ChannelArguments());
+  }
+
+  static void SetUpTestSuite() {
+    TinyModel model;
+    model.max_context = kEndlessTokens + 1000;
+    WriteGguf(model, ModelPath());
+  }
+
+  static std::string ModelPath() {
+    return ::testing::TempDir() + "tiny-model.gguf";
+  }
+
+  void StartWorker(const std::string& listen = "127.0.0.1:0") {
+    auto worker = Process::Start(
+        "worker/worker",
+        {absl::StrCat("--model=", ModelPath()), "--served_model_name=tiny",
+         absl::StrCat("--listen=", listen), "--threads=1", "--num_pages=4096"});
+    ASSERT_TRUE(worker.ok()) << worker.status();
+    worker_ = *std::move(worker);
+    const auto port = worker_->WaitForPort(kTimeout);
+    ASSERT_TRUE(port.ok()) << port.status();
+    worker_address_ = absl::StrCat("127.0.0.1:", *port);
+  }
+
+  void StartGateway(const std::string& tokenizer_flag) {
+    auto gateway =
+        Process::Start("frontend/gateway",
+                       {tokenizer_flag, "--listen=127.0.0.1:0",
+                        absl::StrCat("--worker_address=", worker_address_)});
+    ASSERT_TRUE(gateway.ok()) << gateway.status();
+    gateway_ = *std::move(gateway);
+    const auto port = gateway_->WaitForPort(kTimeout);
+    ASSERT_TRUE(port.ok()) << port.status();
+    address_ = absl::StrCat("127.0.0.1:", *port);
+    channel_ = Connect(address_);
+    stub_ = v1::Inference::NewStub(channel_);
+  }
+
+  void StartBoth() {
+    ASSERT_NO_FATAL_FAILURE(StartWorker());
+    ASSERT_NO_FATAL_FAILURE(
+        StartGateway(absl::StrCat("--model=", ModelPath())));
+  }
+
+  static v1::GenerateRequest Request(int max_tokens) {
+    v1::GenerateRequest request;
+    request.set_text("The capital");
+    request.mutable_sampling()->set_temperature(0);
+    request.mutable_sampling()->set_max_tokens(max_tokens);
+    request.mutable_sampling()->set_ignore_eos(true);
+    return request;
+  }
+
+  // All events of an answer that ends well.
+  std::vector<v1::GenerateResponse> Generate(
+      const v1::GenerateRequest& request) {
+    grpc::ClientContext context;
+    const auto stream = stub_->Generate(&context, request);
+    std::vector<v1::GenerateResponse> events;
+    v1::GenerateResponse event;
+    while (stream->Read(&event)) events.push_back(event);
+    const grpc::Status status = stream->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return events;
+  }
+
+  // Follows the health of the server behind a channel up to a status.
+  static void WaitForHealth(const std::shared_ptr<grpc::Channel>& channel,
+                            const std::string& service, HealthStatus status) {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    const auto stream =
+        grpc::health::v1::Health::NewStub(channel)->Watch(&context, request);
+    grpc::health::v1::HealthCheckResponse health;
+    while (stream->Read(&health) && health.status() != status) continue;
+    EXPECT_EQ(health.status(), status);
+    context.TryCancel();
+    stream->Finish();
+  }
+
+  // Follows the worker's load until `done`; its last one.
+  template <typename Predicate>
+  v1::Load WaitForLoad(const Predicate& done) {
+    grpc::ClientContext context;
+    v1::WatchLoadRequest request;
+    request.set_interval_ms(10);
+    const auto worker = v1::Worker::NewStub(Connect(worker_address_));
+    const auto stream = worker->WatchLoad(&context, request);
+    v1::Load load;
+    while (stream->Read(&load) && !done(load)) continue;
+    context.TryCancel();
+    stream->Finish();
+    return load;
+  }
+
+  // Nothing runs, waits or holds a page; well before the request's own end.
+  void ExpectIdleSoon() {
+    const v1::Load load = WaitForLoad([](const v1::Load& load) {
+      return load.running_sequences() == 0 && load.waiting_sequences() == 0;
+    });
+    EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
+    EXPECT_LT(load.step(), kEndlessTokens);
+  }
+
+  std::string worker_address_;
+  std::string address_;  // of the gateway
+  std::unique_ptr<Process> worker_;
+  std::unique_ptr<Process> gateway_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Inference::Stub> stub_;
+};
+
+}  // namespace lockstep::testing
