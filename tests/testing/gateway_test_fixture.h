@@ -1,0 +1,107 @@
+#pragma once
+
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/grpc_server.h"
+#include "common/health.grpc.pb.h"
+#include "frontend/gateway.h"
+#include "proto/inference.grpc.pb.h"
+#include "tests/testing/fake_tokenizer.h"
+#include "tests/testing/fake_worker.h"
+
+namespace lockstep::testing {
+
+// All that came of a Generate call.
+struct Outcome {
+  std::vector<v1::GenerateResponse> messages;
+  grpc::Status status;
+
+  std::string Text(uint32_t index = 0) const {
+    std::string text;
+    for (const auto& message : messages) {
+      if (message.delta().index() == index) text += message.delta().text();
+    }
+    return text;
+  }
+};
+
+// Accepts, and then says nothing more.
+inline FakeAnswer Hang(const v1::WorkerGenerateRequest& request) {
+  FakeAnswer answer;
+  answer.messages = {AcceptedMessage(request)};
+  answer.then = FakeAnswer::Then::kAwaitCancel;
+  return answer;
+}
+
+inline v1::GenerateRequest TextRequest() {
+  v1::GenerateRequest request;
+  request.set_text("hi");
+  return request;
+}
+
+// A client, a gateway and a worker, each on a port of its own.
+class GatewayTest : public ::testing::Test {
+ protected:
+  GatewayTest() {
+    worker_.set_script([](const auto& request) { return Say(request, "né!"); });
+    worker_.Start();
+    GatewayOptions options;
+    options.listen = "127.0.0.1:0";
+    options.worker_address = worker_.address();
+    options.drain_timeout = absl::Seconds(30);
+    auto gateway = Gateway::Start(options, &tokenizer_,
+                                  [this](const ServedModel& model, int port) {
+                                    EXPECT_EQ(model.name, "fake");
+                                    EXPECT_NE(port, 0);
+                                    serving_.Notify();
+                                  });
+    EXPECT_TRUE(gateway.ok()) << gateway.status();
+    gateway_ = *std::move(gateway);
+    channel_ = grpc::CreateCustomChannel(
+        absl::StrCat("127.0.0.1:", gateway_->port()),
+        grpc::InsecureChannelCredentials(), ChannelArguments());
+    stub_ = v1::Inference::NewStub(channel_);
+    serving_.WaitForNotification();
+  }
+
+  Outcome Generate(const v1::GenerateRequest& request) {
+    grpc::ClientContext context;
+    Outcome outcome;
+    const auto stream = stub_->Generate(&context, request);
+    v1::GenerateResponse message;
+    while (stream->Read(&message)) outcome.messages.push_back(message);
+    outcome.status = stream->Finish();
+    return outcome;
+  }
+
+  // Follows the health of the gateway up to a status.
+  void WaitForHealth(
+      grpc::health::v1::HealthCheckResponse::ServingStatus status) {
+    grpc::ClientContext context;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(v1::Inference::service_full_name());
+    const auto stream =
+        grpc::health::v1::Health::NewStub(channel_)->Watch(&context, request);
+    grpc::health::v1::HealthCheckResponse health;
+    while (stream->Read(&health) && health.status() != status) continue;
+    EXPECT_EQ(health.status(), status);
+    context.TryCancel();
+    stream->Finish();
+  }
+
+  FakeWorker worker_;
+  FakeTokenizer tokenizer_;
+  absl::Notification serving_;
+  std::unique_ptr<Gateway> gateway_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::Inference::Stub> stub_;
+};
+
+}  // namespace lockstep::testing
