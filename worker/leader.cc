@@ -50,6 +50,7 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
       admission_(&inbox_, &router_, OutputStream::Options()),
+      board_(&inbox_),
       source_(std::move(membership), &inbox_, failure),
       service_(FactsOf(options, *rank), &admission_, &router_, &board_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });

@@ -122,6 +122,7 @@ absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadHeader() {
   frame_.step = header.step();
   frame_.messages.clear();
   messages_left_ = header.message_count();
+  bytes_left_ = kMaxBytesOfFrame;
   expected_ = Expected::kMessages;
   return ReadMessages();
 }
@@ -132,6 +133,12 @@ absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadMessages() {
         const auto bytes,
         NextSized(kMaxMessageBytesOfFrame, "a message of a frame"));
     if (!bytes.has_value()) return std::nullopt;
+    if (bytes->size() > bytes_left_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the messages of step ", frame_.step, " are above the limit of ",
+          kMaxBytesOfFrame, " bytes a frame."));
+    }
+    bytes_left_ -= bytes->size();
     frame_.messages.emplace_back(*bytes);
   }
   expected_ = Expected::kDigest;

@@ -21,6 +21,7 @@ namespace lockstep {
 inline constexpr size_t kMaxHeaderBytes = 16 << 10;
 inline constexpr size_t kMaxMessageBytesOfFrame = 64 << 20;
 inline constexpr size_t kMaxMessagesOfFrame = 64 << 10;
+inline constexpr size_t kMaxBytesOfFrame = 128 << 20;  // of all its messages
 
 // Appends the size, then the bytes.
 void AppendSized(absl::string_view bytes, std::string* out);
@@ -45,7 +46,8 @@ void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto event, reader.Next());  // until nullopt
 //
 // An error is final: INVALID_ARGUMENT says what can not be from the leader of
-// this epoch at this step, or which size is above its limit. One thread.
+// this epoch at this step, or which size is above its limit. So it never holds
+// more than a frame and a message. One thread.
 class FrameReader {
  public:
   // A frame without its digest, then that digest, and so on.
@@ -81,6 +83,7 @@ class FrameReader {
   Expected expected_ = Expected::kHeader;
   Frame frame_;  // being read
   size_t messages_left_ = 0;
+  size_t bytes_left_ = 0;  // that its messages may still have
   uint64_t last_step_ = 0;
 };
 

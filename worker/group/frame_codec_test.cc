@@ -114,6 +114,21 @@ TEST(FrameReader, RefusesSizesAboveTheirLimits) {
               HasSubstr("65537 messages; the limit is 65536"));
 }
 
+TEST(FrameReader, RefusesAFrameWhoseMessagesAreTooLargeTogether) {
+  Frame frame{
+      .step = 1,
+      .messages = std::vector<std::string>(3, std::string(50 << 20, 'x'))};
+  std::string bytes;
+  AppendFrame(kEpoch, frame, &bytes);
+  EXPECT_EQ(ErrorOf(bytes).message(),
+            "the messages of step 1 are above the limit of 134217728 bytes a "
+            "frame.");
+  frame.messages.pop_back();
+  bytes.clear();
+  AppendFrame(kEpoch, frame, &bytes);
+  EXPECT_TRUE(ErrorOf(bytes).ok());
+}
+
 TEST(TakeSized, TakesOneRunAtATime) {
   std::string buffer;
   AppendSized("first", &buffer);

@@ -87,6 +87,10 @@ void LeaderSource::SendToAll() {
 }
 
 void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
+  {
+    absl::MutexLock lock(&left_mutex_);
+    has_failed_ = true;
+  }
   v1::FirstFailure failure;
   failure.set_rank(cause.rank);
   failure.set_reason(cause.reason);
@@ -102,15 +106,15 @@ void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
 absl::Status LeaderSource::WaitForFollowers(absl::Duration timeout) {
   absl::MutexLock lock(&left_mutex_);
   std::vector<int> missing;
-  const auto all_left = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(left_mutex_) {
+  const auto have_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(left_mutex_) {
     missing.clear();
     for (const auto& follower : followers_) {
       if (!left_.contains(follower->rank)) missing.push_back(follower->rank);
     }
-    return missing.empty();
+    return missing.empty() || has_failed_;
   };
-  if (left_mutex_.AwaitWithTimeout(absl::Condition(&all_left), timeout)) {
-    return absl::OkStatus();
+  if (left_mutex_.AwaitWithTimeout(absl::Condition(&have_ended), timeout)) {
+    return failure_->status();
   }
   return absl::DeadlineExceededError(absl::StrCat(
       "rank ", absl::StrJoin(missing, ", "), " did not leave within ",
@@ -137,7 +141,7 @@ void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
 void LeaderSource::OnClosed(const Follower& follower, const absl::Status& why) {
   {
     absl::MutexLock lock(&left_mutex_);
-    if (!left_.insert(follower.rank).second) return;
+    if (left_.contains(follower.rank)) return;
   }
   failure_->Report(follower.rank, absl::StrCat(why.message(), "."));
 }

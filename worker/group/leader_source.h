@@ -39,7 +39,8 @@ class LeaderSource final : public FrameSource {
   absl::Status Agree(const Digest& digest) override;
 
   // After the frame with the stop: waits until every follower has said that it
-  // left. DEADLINE_EXCEEDED names those that have not.
+  // left, or the group has failed, which it returns. DEADLINE_EXCEEDED names
+  // those that have not.
   absl::Status WaitForFollowers(absl::Duration timeout);
 
   // Tells the followers whose failure ended the group. Does not block; called
@@ -71,7 +72,9 @@ class LeaderSource final : public FrameSource {
   std::string bytes_ ABSL_GUARDED_BY(send_mutex_);  // being sent
 
   absl::Mutex left_mutex_;
-  std::set<int> left_ ABSL_GUARDED_BY(left_mutex_);  // ranks
+  // Ranks that said so, with no failure.
+  std::set<int> left_ ABSL_GUARDED_BY(left_mutex_);
+  bool has_failed_ ABSL_GUARDED_BY(left_mutex_) = false;
 };
 
 }  // namespace lockstep

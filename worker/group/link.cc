@@ -47,9 +47,10 @@ void Link::Start() {
 absl::Status Link::Send(absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::UnavailableError("its connection was lost");
-  if (unsent_.size() + bytes.size() > options_.max_unsent_bytes) {
+  const size_t behind = writing_bytes_ + unsent_.size();
+  if (behind + bytes.size() > options_.max_unsent_bytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("it is ", unsent_.size(), " bytes behind; the limit is ",
+        absl::StrCat("it is ", behind, " bytes behind; the limit is ",
                      options_.max_unsent_bytes));
   }
   unsent_.append(bytes.data(), bytes.size());
@@ -83,6 +84,7 @@ void Link::Write() {
     absl::MutexLock lock(&mutex_);
     writing_.clear();
     writing_.swap(unsent_);
+    writing_bytes_ = writing_.size();
     if (writing_.empty()) is_writing_ = false;
   }
   if (writing_.empty()) return;

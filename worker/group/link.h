@@ -64,6 +64,7 @@ class Link {
 
   mutable absl::Mutex mutex_;
   std::string unsent_ ABSL_GUARDED_BY(mutex_);
+  size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of writing_
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // for sending
 };

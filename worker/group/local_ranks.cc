@@ -2,7 +2,6 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
-#include <absl/time/clock.h>
 #include <glog/logging.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -14,11 +13,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 namespace lockstep {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr char kOwnBinary[] = "/proc/self/exe";
 
@@ -93,13 +95,13 @@ absl::Status LocalRanks::Check() {
 }
 
 bool LocalRanks::WaitForAll(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
+  const Clock::time_point begin = Clock::now();
   for (const Process& process : processes_) {
     if (process.reaped) continue;
     const int fd = syscall(SYS_pidfd_open, process.pid, 0);
     pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
-    const absl::Duration left =
-        std::max(absl::ZeroDuration(), deadline - absl::Now());
+    const absl::Duration left = std::max(
+        absl::ZeroDuration(), timeout - absl::FromChrono(Clock::now() - begin));
     poll(&ended, 1, absl::ToInt64Milliseconds(left));
     close(fd);
   }
@@ -111,10 +113,15 @@ bool LocalRanks::WaitForAll(absl::Duration timeout) {
 void LocalRanks::Reap() {
   for (Process& process : processes_) {
     int status = 0;
-    if (process.reaped || waitpid(process.pid, &status, WNOHANG) == 0) continue;
+    if (process.reaped) continue;
+    const pid_t result = waitpid(process.pid, &status, WNOHANG);
+    if (result == 0) continue;
     process.reaped = true;
-    process.ending = Ending(status);
-    if (status != 0) {
+    // Nobody's child any more where SIGCHLD is ignored, as a parent may pass
+    // on.
+    process.ending =
+        result > 0 ? Ending(status) : "ended, nobody knows with what exit code";
+    if (result < 0 || status != 0) {
       LOG(WARNING) << "rank " << process.rank << " (process " << process.pid
                    << ") " << process.ending;
     }

@@ -34,6 +34,15 @@ TEST(LocalRanks, SaysWhichRankEndedAndHow) {
   EXPECT_THAT(message, HasSubstr("ended with exit code 7"));
 }
 
+TEST(LocalRanks, AnEndThatNobodySawIsNoGoodOne) {
+  signal(SIGCHLD, SIG_IGN);
+  auto ranks = StartRanks({"leave_with_code_7"});
+  EXPECT_TRUE(ranks->WaitForAll(kTimeout));
+  signal(SIGCHLD, SIG_DFL);
+  EXPECT_THAT(std::string(ranks->Check().message()),
+              HasSubstr("ended, nobody knows with what exit code"));
+}
+
 TEST(LocalRanks, KillsWhatStillRuns) {
   auto ranks = StartRanks({"stay_in_own_process_group"});
   EXPECT_TRUE(ranks->Check().ok());

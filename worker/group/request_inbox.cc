@@ -1,9 +1,12 @@
 #include "worker/group/request_inbox.h"
 
 #include <absl/strings/str_cat.h>
+#include <glog/logging.h>
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
+
+#include "worker/group/frame_codec.h"
 
 namespace lockstep {
 namespace {
@@ -19,34 +22,41 @@ int64_t NumQueuedTokens(const v1::AddRequest& request) {
 absl::Status RequestInbox::Add(const v1::AddRequest& request) {
   v1::RankMessage message;
   *message.mutable_add() = request;
+  if (message.ByteSizeLong() > kMaxMessageBytesOfFrame) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request takes ", message.ByteSizeLong(),
+                     " bytes between the ranks; the limit is ",
+                     kMaxMessageBytesOfFrame, "."));
+  }
   const int64_t tokens = NumQueuedTokens(request);
+  const int choices = std::max<int>(request.sampling().n(), 1);
 
   absl::MutexLock lock(&mutex_);
   if (!closed_.ok()) return closed_;
   if (stopped_) return absl::UnavailableError("the worker group is stopping.");
-  if (queued_.requests >= limits_.max_queued_requests) {
+  if (queued_requests_ >= limits_.max_queued_requests) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", queued_.requests,
+        absl::StrCat("the queue is full: ", queued_requests_,
                      " requests wait and --max_queued_requests is ",
                      limits_.max_queued_requests, "; try again later."));
   }
-  if (queued_.tokens + tokens > limits_.max_queued_tokens) {
+  if (queued_tokens_ + tokens > limits_.max_queued_tokens) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", queued_.tokens,
+        absl::StrCat("the queue is full: ", queued_tokens_,
                      " prompt tokens wait, the request has ", tokens,
                      " and --max_queued_tokens is ", limits_.max_queued_tokens,
                      "; try again later."));
   }
-  ++queued_.requests;
-  queued_.tokens += tokens;
-  Push(message);
+  ++queued_requests_;
+  queued_tokens_ += tokens;
+  Push(message, {.sequences = choices, .tokens = choices * tokens});
   return absl::OkStatus();
 }
 
 void RequestInbox::Release(const v1::AddRequest& request) {
   absl::MutexLock lock(&mutex_);
-  --queued_.requests;
-  queued_.tokens -= NumQueuedTokens(request);
+  --queued_requests_;
+  queued_tokens_ -= NumQueuedTokens(request);
 }
 
 void RequestInbox::Abort(const v1::AbortSequences& abort) {
@@ -66,7 +76,7 @@ void RequestInbox::Abort(const v1::AbortSequences& abort) {
   if (!all && news.choices().empty()) return;
   v1::RankMessage message;
   *message.mutable_abort() = std::move(news);
-  Push(message);
+  Push(message, Waiting());
 }
 
 void RequestInbox::Stop() {
@@ -74,7 +84,7 @@ void RequestInbox::Stop() {
   if (!closed_.ok() || stopped_) return;
   v1::RankMessage message;
   message.mutable_stop();
-  Push(message);
+  Push(message, Waiting());
   stopped_ = true;
 }
 
@@ -86,26 +96,40 @@ void RequestInbox::Close(absl::Status status) {
 absl::Status RequestInbox::Drain(bool idle, size_t max_messages,
                                  std::vector<std::string>* messages) {
   absl::MutexLock lock(&mutex_);
+  drained_ = {};
   const auto ready = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !idle || !messages_.empty() || !closed_.ok();
   };
   mutex_.Await(absl::Condition(&ready));
   if (!closed_.ok()) return closed_;
-  const auto end = messages_.begin() + std::min(max_messages, messages_.size());
-  messages->insert(messages->end(), std::make_move_iterator(messages_.begin()),
-                   std::make_move_iterator(end));
-  messages_.erase(messages_.begin(), end);
+  size_t bytes_left = kMaxBytesOfFrame;
+  for (; max_messages > 0 && !messages_.empty(); --max_messages) {
+    Message& message = messages_.front();
+    if (message.bytes.size() > bytes_left) break;
+    bytes_left -= message.bytes.size();
+    messages->push_back(std::move(message.bytes));
+    waiting_.sequences -= message.waiting.sequences;
+    waiting_.tokens -= message.waiting.tokens;
+    drained_.sequences += message.waiting.sequences;
+    drained_.tokens += message.waiting.tokens;
+    messages_.pop_front();
+  }
   if (messages_.empty()) aborts_.clear();
   return absl::OkStatus();
 }
 
-RequestInbox::Queued RequestInbox::queued() const {
+RequestInbox::Waiting RequestInbox::waiting() const {
   absl::MutexLock lock(&mutex_);
-  return queued_;
+  return {.sequences = waiting_.sequences + drained_.sequences,
+          .tokens = waiting_.tokens + drained_.tokens};
 }
 
-void RequestInbox::Push(const v1::RankMessage& message) {
-  messages_.push_back(message.SerializeAsString());
+void RequestInbox::Push(const v1::RankMessage& message,
+                        const Waiting& waiting) {
+  messages_.push_back({message.SerializeAsString(), waiting});
+  CHECK_LE(messages_.back().bytes.size(), kMaxMessageBytesOfFrame);
+  waiting_.sequences += waiting.sequences;
+  waiting_.tokens += waiting.tokens;
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <absl/synchronization/mutex.h>
 
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,9 +23,9 @@ namespace lockstep {
 //
 // Bounded: a request counts as queued, with its prompt tokens, from Add until
 // Release, which comes when its first step is planned or it ends before; at
-// either limit Add is refused. Aborts and the stop are never refused; there are
-// no more of them than live requests, as an abort that is already waiting is
-// not added again. Any thread.
+// either limit Add is refused. Aborts and the stop are never refused; an abort
+// that is already waiting is not added again, so of each request no more wait
+// than it has choices, and one of all. Any thread.
 class RequestInbox {
  public:
   struct Limits {
@@ -32,17 +33,19 @@ class RequestInbox {
     int64_t max_queued_tokens = 0;  // at least the longest prompt
   };
 
-  struct Queued {
-    int requests = 0;
-    int64_t tokens = 0;  // of their prompts
+  struct Waiting {
+    int sequences = 0;
+    int64_t tokens = 0;  // to compute, of all sequences
   };
 
   explicit RequestInbox(const Limits& limits) : limits_(limits) {}
 
-  // RESOURCE_EXHAUSTED says which limit; UNAVAILABLE after Stop or Close.
+  // RESOURCE_EXHAUSTED says which limit; UNAVAILABLE after Stop or Close;
+  // INVALID_ARGUMENT when no frame can hold it.
   absl::Status Add(const v1::AddRequest& request);
   void Release(const v1::AddRequest& request);
 
+  // REQUIRES: the request has been added and has its choices.
   void Abort(const v1::AbortSequences& abort);
 
   // The last message: all that comes after it is dropped or refused.
@@ -51,23 +54,33 @@ class RequestInbox {
   // The group failed: Add and Drain return `status` from now on.
   void Close(absl::Status status);
 
-  // Appends the waiting messages, at most `max_messages`, oldest first. While
-  // `idle` it blocks until there is one.
+  // Appends the waiting messages, oldest first: at most `max_messages`, and no
+  // more bytes than a frame holds. While `idle` it blocks until there is one.
   absl::Status Drain(bool idle, size_t max_messages,
                      std::vector<std::string>* messages);
 
-  Queued queued() const;
+  // What the ranks have not been told of, or are being told of until the next
+  // Drain.
+  Waiting waiting() const;
 
  private:
-  void Push(const v1::RankMessage& message)
+  struct Message {
+    std::string bytes;
+    Waiting waiting;
+  };
+
+  void Push(const v1::RankMessage& message, const Waiting& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   mutable absl::Mutex mutex_;
-  std::vector<std::string> messages_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Message> messages_ ABSL_GUARDED_BY(mutex_);
   // Of the aborts in messages_: request and choice, or kAllChoices.
   std::set<std::pair<uint64_t, int64_t>> aborts_ ABSL_GUARDED_BY(mutex_);
-  Queued queued_ ABSL_GUARDED_BY(mutex_);
+  int queued_requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t queued_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // of their prompts
+  Waiting waiting_ ABSL_GUARDED_BY(mutex_);            // of messages_
+  Waiting drained_ ABSL_GUARDED_BY(mutex_);            // by the last Drain
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);
 };

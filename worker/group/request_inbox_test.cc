@@ -83,8 +83,43 @@ TEST(RequestInbox, RefusesPromptTokensAboveTheLimit) {
               HasSubstr("60 prompt tokens wait, the request has 41 and "
                         "--max_queued_tokens is 100"));
   EXPECT_TRUE(inbox.Add(Request(2, 40)).ok());
-  EXPECT_EQ(inbox.queued().tokens, 100);
-  EXPECT_EQ(inbox.queued().requests, 2);
+  EXPECT_FALSE(inbox.Add(Request(3, 1)).ok());
+  inbox.Release(Request(1, 60));
+  EXPECT_TRUE(inbox.Add(Request(3, 60)).ok());
+}
+
+TEST(RequestInbox, WhatWaitsIsKnownUntilTheStepAfterTheOneThatTakesIt) {
+  RequestInbox inbox({.max_queued_requests = 10, .max_queued_tokens = 100});
+  v1::AddRequest request = Request(1, 10);
+  request.mutable_sampling()->set_n(3);
+  ASSERT_TRUE(inbox.Add(request).ok());
+  inbox.Abort(AbortOf(1));
+  ASSERT_TRUE(inbox.Add(Request(2, 5)).ok());
+  EXPECT_EQ(inbox.waiting().sequences, 4);
+  EXPECT_EQ(inbox.waiting().tokens, 35);
+  EXPECT_EQ(Drained(inbox, 2).size(), 2);
+  EXPECT_EQ(inbox.waiting().sequences, 4);
+  EXPECT_EQ(Drained(inbox, 2).size(), 1);
+  EXPECT_EQ(inbox.waiting().sequences, 1);
+  EXPECT_EQ(inbox.waiting().tokens, 5);
+  EXPECT_EQ(Drained(inbox, 2).size(), 0);
+  EXPECT_EQ(inbox.waiting().sequences, 0);
+  EXPECT_EQ(inbox.waiting().tokens, 0);
+}
+
+TEST(RequestInbox, AFrameTakesNoMoreBytesThanItHolds) {
+  // A token takes five bytes: 40 MB each.
+  constexpr int kTokens = 8'000'000;
+  RequestInbox inbox(
+      {.max_queued_requests = 10, .max_queued_tokens = 10 * int64_t{kTokens}});
+  v1::AddRequest large;
+  large.mutable_prompt_token_ids()->Resize(kTokens, 0xffff'ffff);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(inbox.Add(large).ok());
+  EXPECT_EQ(Drained(inbox).size(), 3);
+  EXPECT_EQ(Drained(inbox).size(), 1);
+  large.mutable_prompt_token_ids()->Resize(2 * kTokens, 0xffff'ffff);
+  EXPECT_THAT(std::string(inbox.Add(large).message()),
+              HasSubstr("bytes between the ranks; the limit is 67108864."));
 }
 
 TEST(RequestInbox, AbortsPassAFullQueueAndWaitOnlyOnce) {

@@ -219,6 +219,32 @@ TEST(Sources, AfterTheStopTheLeaderWaitsForEachFollower) {
   EXPECT_TRUE(group.leader->failure.status().ok());
 }
 
+// With the stop sent: a rank that fails, or goes without a word, before it has
+// left ends the wait, whatever the others do.
+TEST(Sources, AFailureAfterTheStopEndsTheWaitForTheFollowers) {
+  for (const bool says_so : {true, false}) {
+    Group group(2);
+    group.leader->inbox.Stop();
+    Frame frame;
+    ASSERT_TRUE(group.leader->source->Next(/*idle=*/true, &frame).ok());
+    ASSERT_TRUE(group.leader->source->Agree(DigestOf(1)).ok());
+    ASSERT_TRUE(group.followers[0]->source->Next(/*idle=*/true, &frame).ok());
+    ASSERT_TRUE(group.followers[0]->source->Agree(DigestOf(1)).ok());
+    group.followers[0]->source->Leave();
+    if (says_so) {
+      group.followers[1]->failure.Report(2, "its engine broke.");
+    } else {
+      group.followers.pop_back();
+    }
+    EXPECT_THAT(
+        std::string(
+            group.leader->source->WaitForFollowers(absl::InfiniteDuration())
+                .message()),
+        HasSubstr(says_so ? "rank 2 failed first: its engine broke."
+                          : "rank 2 failed first: it closed the connection."));
+  }
+}
+
 TEST(Sources, AFollowerTooFarBehindFailsAndDelaysNobody) {
   IoThread far;  // never runs: the follower reads nothing
   Membership membership;

@@ -110,7 +110,7 @@ class FakeLeader {
   RequestInbox inbox_{{.max_queued_requests = 4, .max_queued_tokens = 1000}};
   OutputRouter router_{&inbox_};
   Admission admission_;
-  LoadBoard board_;
+  LoadBoard board_{&inbox_};
   WorkerService service_{Facts(), &admission_, &router_, &board_};
   Scheduler scheduler_{{.num_pages = kPages, .max_context = kContext},
                        &router_};
