@@ -36,14 +36,14 @@ class RecordingSink : public ResponseSink {
     ended.Notify();
   }
   void AwaitRoom(std::function<void()> resume) override {
-    if (hold_back) {
-      hold_back(std::move(resume));
+    if (const auto hold = std::exchange(hold_back, nullptr)) {
+      hold(std::move(resume));
     } else {
       resume();
     }
   }
 
-  // Takes the place of a slow reader, if set.
+  // Takes the place of a slow reader once, if set.
   std::function<void(std::function<void()>)> hold_back;
 
   AcceptedEvent accepted;
