@@ -54,8 +54,10 @@ took() {
 
 start_up() {
   coproc UP { exec ./lockstep up 2>&1; }
+  # Subshells do not have the file descriptors of a coprocess, but they have this.
+  exec {output}<&"${UP[0]}"
   local line
-  while read -r line <&"${UP[0]}"; do
+  while read -r line <&"$output"; do
     echo "  $line"
     [ "$line" != "Lockstep is ready." ] || return 0
   done
@@ -64,7 +66,7 @@ start_up() {
 
 stop_up() {
   local pid=$UP_PID
-  cat <&"${UP[0]}" > /dev/null &
+  cat <&"$output" > /dev/null &
   kill -TERM "$pid"
   wait "$pid"
 }
