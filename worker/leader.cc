@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -28,6 +29,15 @@ RequestInbox::Limits InboxLimits(const WorkerOptions& options,
                                    : kQueuedContexts * context};
 }
 
+// A step's positions fit twice: its reader has a step's time to keep up.
+OutputStream::Options StreamOptions(const Rank& rank) {
+  OutputStream::Options options;
+  options.max_buffered_positions =
+      std::max(options.max_buffered_positions,
+               2 * rank.scheduler_options().max_step_tokens);
+  return options;
+}
+
 WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
   WorkerService::Facts facts;
   facts.model = rank.model_info(options.served_model_name);
@@ -49,7 +59,7 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       failure_(failure),
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
-      admission_(&inbox_, &router_, OutputStream::Options()),
+      admission_(&inbox_, &router_, StreamOptions(*rank)),
       board_(&inbox_),
       source_(std::move(membership), &inbox_, failure),
       service_(FactsOf(options, *rank), &admission_, &router_, &board_) {
@@ -106,7 +116,10 @@ absl::Status Leader::Serve() {
                    .on_step_end = [this](const SchedulerStats& stats) {
                      OnStepEnd(stats);
                    }}));
-  return source_.WaitForFollowers(kFollowersTimeout);
+  LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
+  // Of ended streams some clients have not read all; `signals` bounds the wait.
+  admission_.WaitForCalls();
+  return absl::OkStatus();
 }
 
 void Leader::OnStepEnd(const SchedulerStats& stats) {

@@ -4,6 +4,7 @@
 
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "common/status_macros.h"
 
@@ -42,7 +43,10 @@ absl::StatusOr<std::shared_ptr<OutputStream>> Admission::Submit(
     const std::string& request_id, v1::AddRequest request) {
   absl::MutexLock lock(&mutex_);
   LOCKSTEP_RETURN_IF_ERROR(closed_);
-  return SubmitLocked(request_id, std::move(request));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto stream,
+                            SubmitLocked(request_id, std::move(request)));
+  open_calls_.emplace(stream->number(), stream);
+  return stream;
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitAnyway(
@@ -74,7 +78,34 @@ void Admission::Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
   abort.mutable_choices()->Assign(choices.begin(), choices.end());
   abort.set_cause(cause);
   stream.set_abort_cause(cause);
+  absl::MutexLock lock(&mutex_);
   inbox_->Abort(abort);
+}
+
+void Admission::Leave(const OutputStream& stream) {
+  absl::MutexLock lock(&mutex_);
+  open_calls_.erase(stream.number());
+}
+
+void Admission::EndCalls(const absl::Status& status) {
+  std::vector<std::shared_ptr<OutputStream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    calls_were_ended_ = true;
+    for (const auto& [number, stream] : open_calls_) streams.push_back(stream);
+  }
+  for (const auto& stream : streams) {
+    stream->Fail(status);
+    stream->Wake();
+  }
+}
+
+void Admission::WaitForCalls() {
+  absl::MutexLock lock(&mutex_);
+  const auto done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return open_calls_.empty() || calls_were_ended_;
+  };
+  mutex_.Await(absl::Condition(&done));
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 namespace lockstep {
@@ -66,6 +67,56 @@ TEST_F(AdmissionTest, ARefusedRequestLeavesNothingBehind) {
   EXPECT_EQ(admission_.Submit("a", {}).status().code(),
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ((*admission_.Submit("b", {}))->number(), 2);
+}
+
+TEST_F(AdmissionTest, AnAbortDoesNotOvertakeItsRequest) {
+  admission_.Open();
+  for (int i = 0; i < 300; ++i) {
+    std::thread aborter([this] {
+      std::shared_ptr<OutputStream> stream;
+      while ((stream = router_.Find("a")) == nullptr) {
+      }
+      admission_.Abort(*stream, {}, v1::ABORT_CALL);
+    });
+    const auto stream = *admission_.Submit("a", {});
+    aborter.join();
+    const auto messages = Drained();
+    ASSERT_EQ(messages.size(), 2);
+    EXPECT_TRUE(messages[0].has_add());
+    inbox_.Release(stream->request());
+    router_.Unregister(*stream);
+  }
+}
+
+TEST_F(AdmissionTest, ACallIsOpenUntilItLeaves) {
+  admission_.Open();
+  const auto one = *admission_.Submit("a", {}),
+             two = *admission_.Submit("b", {});
+  EXPECT_TRUE(admission_.SubmitAnyway("warm-up", {}).ok());  // nobody's
+  admission_.Close("draining.");
+  admission_.Leave(*one);
+  std::atomic<bool> has_left = false;
+  std::thread client([&] {
+    has_left = true;
+    admission_.Leave(*two);
+  });
+  admission_.WaitForCalls();
+  EXPECT_TRUE(has_left);
+  client.join();
+}
+
+TEST_F(AdmissionTest, EndCallsEndsTheWaitForThem) {
+  admission_.Open();
+  const auto stream = *admission_.Submit("a", {});
+  admission_.Close("draining.");
+  int wakes = 0;
+  stream->set_reader([&] { ++wakes; });
+  std::thread hurry(
+      [&] { admission_.EndCalls(absl::UnavailableError("too slow")); });
+  admission_.WaitForCalls();
+  hurry.join();
+  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(stream->status(), absl::UnavailableError("too slow"));
 }
 
 TEST_F(AdmissionTest, AnAbortIsAMessageWithItsChoicesAndCause) {

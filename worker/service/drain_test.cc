@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace lockstep {
 namespace {
 
@@ -28,10 +30,14 @@ class DrainTest : public ::testing::Test {
   }
 
   bool serving_ = true;
+  std::function<void()> after_not_serving_;
   RequestInbox inbox_{{.max_queued_requests = 10, .max_queued_tokens = 100}};
   OutputRouter router_{&inbox_};
   Admission admission_{&inbox_, &router_, OutputStream::Options()};
-  Drain drain_{&admission_, &router_, &inbox_, [this] { serving_ = false; }};
+  Drain drain_{&admission_, &router_, &inbox_, [this] {
+                 serving_ = false;
+                 if (after_not_serving_) after_not_serving_();
+               }};
 };
 
 TEST_F(DrainTest, AnIdleGroupStopsAtOnce) {
@@ -52,6 +58,26 @@ TEST_F(DrainTest, TheStopComesAfterTheLastRequest) {
   EXPECT_EQ(Drained(), "s");
   EXPECT_TRUE(one->status().ok());
   EXPECT_TRUE(two->status().ok());
+}
+
+TEST_F(DrainTest, AWarmUpThatEndsMeanwhileDoesNotServe) {
+  // What a leader does at the end of its warm-up, in the midst of Begin.
+  after_not_serving_ = [this] {
+    serving_ = true;
+    if (!admission_.Open()) serving_ = false;
+  };
+  drain_.Begin();
+  EXPECT_FALSE(serving_);
+}
+
+TEST_F(DrainTest, HurryEndsTheCallOfAnEndedRequestTooSoThatNobodyWaits) {
+  const auto stream = *admission_.Submit("", {});
+  drain_.Begin();
+  Finish(1, v1::STOP);  // its client has not read it
+  drain_.Hurry();
+  admission_.WaitForCalls();
+  EXPECT_EQ(stream->status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Drained(), "as");
 }
 
 TEST_F(DrainTest, HurryEndsWhatIsLive) {

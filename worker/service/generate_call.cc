@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "common/grpc_status.h"
+#include "common/wire.h"
+#include "proto/worker.pb.h"
 
 namespace lockstep {
 namespace {
 
-using Reactor = grpc::ServerWriteReactor<v1::WorkerGenerateResponse>;
+using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 
 class GenerateCall final : public Reactor {
  public:
@@ -51,31 +53,32 @@ class GenerateCall final : public Reactor {
 
   void OnDone() override {
     stream_->set_reader(nullptr);
+    admission_->Leave(*stream_);
     delete this;
   }
 
  private:
+  // Once it has begun a write or the end, another thread may go on, up to the
+  // end of this.
   void WriteNext() {
-    absl::MutexLock lock(&mutex_);
-    if (is_writing_ || has_ended_) return;
-    switch (stream_->Take(&message_)) {
-      case OutputStream::Next::kMessage:
-        is_writing_ = true;
-        StartWrite(&message_);
-        return;
-      case OutputStream::Next::kNothing:
-        return;
-      case OutputStream::Next::kEnd:
-        has_ended_ = true;
-        Finish(ToGrpc(stream_->status()));
-        return;
+    OutputStream::Next next;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (is_writing_ || has_ended_) return;
+      v1::WorkerGenerateResponse message;
+      next = stream_->Take(&message);
+      is_writing_ = next == OutputStream::Next::kMessage;
+      has_ended_ = next == OutputStream::Next::kEnd;
+      if (is_writing_) bytes_ = SerializeMessage(message);
     }
+    if (next == OutputStream::Next::kMessage) StartWrite(&bytes_);
+    if (next == OutputStream::Next::kEnd) Finish(ToGrpc(stream_->status()));
   }
 
   const std::chrono::system_clock::time_point deadline_;
   const std::shared_ptr<OutputStream> stream_;
   Admission* const admission_;
-  v1::WorkerGenerateResponse message_;  // being written
+  grpc::ByteBuffer bytes_;  // being written
 
   absl::Mutex mutex_;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;

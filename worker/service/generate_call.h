@@ -4,7 +4,6 @@
 
 #include <memory>
 
-#include "proto/worker.pb.h"
 #include "worker/service/admission.h"
 #include "worker/service/output_stream.h"
 
@@ -12,15 +11,15 @@ namespace lockstep {
 
 // One Generate call: sends what its stream holds, one write at a time. A client
 // that hangs up, or whose deadline passes, aborts the request. Owns itself from
-// its start to OnDone.
+// its start to OnDone, when it leaves `admission`.
 //
 // `admission` must outlive it, which it does as it outlives the server.
-grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* StartGenerateCall(
+grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(
     grpc::CallbackServerContext* context, std::shared_ptr<OutputStream> stream,
     Admission* admission);
 
 // A call that ends with `status` at once.
-grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* RefuseGenerateCall(
+grpc::ServerWriteReactor<grpc::ByteBuffer>* RefuseGenerateCall(
     const absl::Status& status);
 
 }  // namespace lockstep

@@ -3,7 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace lockstep {
@@ -49,12 +48,13 @@ void OutputRouter::WhenEmpty(std::function<void()> done) {
 }
 
 void OutputRouter::FailAll(const absl::Status& status) {
-  for (const auto& stream : Live()) {
+  std::vector<std::shared_ptr<OutputStream>> streams = Live();
+  for (const auto& stream : streams) {
     stream->Fail(status);
     LOG(INFO) << stream->Description();
     Remove(*stream);
-    stream->Wake();
   }
+  waker_.Add(&streams);
 }
 
 void OutputRouter::OnFirstScheduled(SequenceId id, int cached_tokens) {
@@ -69,23 +69,16 @@ void OutputRouter::OnPromptLogprobs(
   // Those of the other choices are the same.
   if (id.choice != 0) return;
   const auto stream = FindNumber(id.request);
-  if (stream != nullptr) stream->OnPromptLogprobs(std::move(logprobs));
+  if (stream == nullptr) return;
+  EndIfTooSlow(*stream, stream->OnPromptLogprobs(std::move(logprobs)));
+  Touch(stream);
 }
 
 void OutputRouter::OnToken(SequenceId id, uint32_t token,
                            std::vector<v1::PositionLogprobs> logprobs) {
   const auto stream = FindNumber(id.request);
   if (stream == nullptr) return;
-  const absl::Status status =
-      stream->OnToken(id.choice, token, std::move(logprobs));
-  if (!status.ok()) {
-    stream->set_abort_cause(v1::SLOW_READER);
-    stream->Fail(status);
-    v1::AbortSequences abort;
-    abort.set_request(id.request);
-    abort.set_cause(v1::SLOW_READER);
-    inbox_->Abort(abort);
-  }
+  EndIfTooSlow(*stream, stream->OnToken(id.choice, token, std::move(logprobs)));
   Touch(stream);
 }
 
@@ -101,8 +94,7 @@ void OutputRouter::OnFinish(SequenceId id, v1::FinishReason reason,
 }
 
 void OutputRouter::EndStep() {
-  for (const auto& stream : touched_) stream->Wake();
-  touched_.clear();
+  waker_.Add(&touched_);
   RunIfEmpty();
 }
 
@@ -113,9 +105,18 @@ std::shared_ptr<OutputStream> OutputRouter::FindNumber(uint64_t number) const {
 }
 
 void OutputRouter::Touch(std::shared_ptr<OutputStream> stream) {
-  if (std::find(touched_.begin(), touched_.end(), stream) == touched_.end()) {
-    touched_.push_back(std::move(stream));
-  }
+  if (stream->ClaimWake()) touched_.push_back(std::move(stream));
+}
+
+void OutputRouter::EndIfTooSlow(OutputStream& stream,
+                                const absl::Status& buffered) {
+  if (buffered.ok()) return;
+  stream.set_abort_cause(v1::SLOW_READER);
+  stream.Fail(buffered);
+  v1::AbortSequences abort;
+  abort.set_request(stream.number());
+  abort.set_cause(v1::SLOW_READER);
+  inbox_->Abort(abort);
 }
 
 void OutputRouter::Remove(const OutputStream& stream) {

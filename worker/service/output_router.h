@@ -14,6 +14,7 @@
 #include "worker/core/output_sink.h"
 #include "worker/group/request_inbox.h"
 #include "worker/service/output_stream.h"
+#include "worker/service/stream_waker.h"
 
 namespace lockstep {
 
@@ -54,16 +55,19 @@ class OutputRouter final : public OutputSink {
   void OnFinish(SequenceId id, v1::FinishReason reason,
                 std::optional<uint32_t> stop_token_id) override;
 
-  // Wakes the readers of the streams that this step has touched.
+  // After each step, of a failed one too: has the readers of the streams that
+  // it touched woken, on the thread "streams".
   void EndStep();
 
  private:
   std::shared_ptr<OutputStream> FindNumber(uint64_t number) const;
   void Touch(std::shared_ptr<OutputStream> stream);
+  void EndIfTooSlow(OutputStream& stream, const absl::Status& buffered);
   void Remove(const OutputStream& stream);
   void RunIfEmpty();
 
   RequestInbox* const inbox_;
+  StreamWaker waker_;
   std::vector<std::shared_ptr<OutputStream>> touched_;  // step thread
 
   mutable absl::Mutex mutex_;

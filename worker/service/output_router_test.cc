@@ -1,5 +1,6 @@
 #include "worker/service/output_router.h"
 
+#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@ using Next = OutputStream::Next;
 
 class OutputRouterTest : public ::testing::Test {
  protected:
-  std::shared_ptr<OutputStream> Live(uint64_t number, int max_tokens = 100) {
+  std::shared_ptr<OutputStream> Live(uint64_t number, int max_positions = 100) {
     auto request = std::make_shared<v1::AddRequest>();
     request->set_request(number);
     request->add_prompt_token_ids(1);
@@ -18,7 +19,7 @@ class OutputRouterTest : public ::testing::Test {
     EXPECT_TRUE(inbox_.Add(*request).ok());
     auto stream = std::make_shared<OutputStream>(
         "id-" + std::to_string(number), request,
-        OutputStream::Options{.max_buffered_tokens = max_tokens});
+        OutputStream::Options{.max_buffered_positions = max_positions});
     EXPECT_TRUE(router_.Register(stream).ok());
     return stream;
   }
@@ -52,18 +53,49 @@ TEST_F(OutputRouterTest, ALiveNameIsTakenUntilItsLastChoiceEnds) {
 
 TEST_F(OutputRouterTest, WakesOnceAStepTheStreamsItTouched) {
   const auto one = Live(1), two = Live(2), three = Live(3);
-  int wakes[3] = {};
+  // Wakes go out in order: the last stream's shows that the others' have.
+  int wakes[2] = {};
+  absl::Notification woken;
   one->set_reader([&] { ++wakes[0]; });
   two->set_reader([&] { ++wakes[1]; });
-  three->set_reader([&] { ++wakes[2]; });
+  three->set_reader([&] { woken.Notify(); });
   router_.OnToken({.request = 1}, 5, {});
   router_.OnToken({.request = 1}, 6, {});
-  router_.OnFinish({.request = 2}, v1::STOP, 2);
-  EXPECT_THAT(wakes, ::testing::ElementsAre(0, 0, 0));
   router_.EndStep();
-  EXPECT_THAT(wakes, ::testing::ElementsAre(1, 1, 0));
   router_.EndStep();
-  EXPECT_THAT(wakes, ::testing::ElementsAre(1, 1, 0));
+  router_.OnToken({.request = 3}, 5, {});
+  router_.EndStep();
+  woken.WaitForNotification();
+  EXPECT_THAT(wakes, ::testing::ElementsAre(1, 0));
+}
+
+TEST_F(OutputRouterTest, AStepDoesNotWaitForAReader) {
+  const auto stream = Live(1);
+  absl::Notification reading, may_go_on;
+  stream->set_reader([&] {
+    if (!reading.HasBeenNotified()) reading.Notify();
+    may_go_on.WaitForNotification();
+  });
+  router_.OnToken({.request = 1}, 5, {});
+  router_.EndStep();
+  reading.WaitForNotification();
+  router_.OnFinish({.request = 1}, v1::STOP, 2);
+  router_.EndStep();
+  may_go_on.Notify();
+  stream->set_reader(nullptr);
+}
+
+// It ends while messages are applied; then the step fails, and so does the
+// group, which knows nothing of it any more.
+TEST_F(OutputRouterTest, AStreamThatEndedInAFailedStepIsWoken) {
+  const auto stream = Live(1);
+  absl::Notification woken;
+  stream->set_reader([&] { woken.Notify(); });
+  router_.OnFinish({.request = 1}, v1::ABORTED, std::nullopt);
+  router_.FailAll(absl::UnavailableError("gone"));
+  router_.EndStep();
+  woken.WaitForNotification();
+  EXPECT_TRUE(stream->status().ok());
 }
 
 TEST_F(OutputRouterTest, ARequestWaitsUntilItsFirstStepOrItsEnd) {
@@ -99,15 +131,23 @@ TEST_F(OutputRouterTest, ASlowReaderEndsItsOwnStreamAlone) {
   EXPECT_EQ(router_.Find("id-1"), nullptr);
 }
 
+TEST_F(OutputRouterTest, LogprobsOfAPromptCanBeTooManyForAReader) {
+  const auto slow = Live(1, 2);
+  router_.OnPromptLogprobs({.request = 1},
+                           std::vector<v1::PositionLogprobs>(3));
+  EXPECT_EQ(slow->status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(NumAborts(), 1);
+}
+
 TEST_F(OutputRouterTest, FailAllEndsEveryStream) {
   const auto one = Live(1), two = Live(2);
-  bool woken = false;
-  two->set_reader([&] { woken = true; });
+  absl::Notification woken;
+  two->set_reader([&] { woken.Notify(); });
   router_.FailAll(absl::UnavailableError("gone"));
   v1::WorkerGenerateResponse message;
   EXPECT_EQ(one->Take(&message), Next::kEnd);
   EXPECT_EQ(two->status(), absl::UnavailableError("gone"));
-  EXPECT_TRUE(woken);
+  woken.WaitForNotification();
   EXPECT_TRUE(router_.Live().empty());
   // What the scheduler still says of them goes nowhere.
   router_.OnToken({.request = 1}, 5, {});

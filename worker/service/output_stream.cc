@@ -6,7 +6,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/status_macros.h"
+
 namespace lockstep {
+namespace {
+
+int NumPositions(const v1::TokenDelta& delta) {
+  return delta.token_ids_size() + delta.prompt_logprobs_size();
+}
+
+}  // namespace
 
 OutputStream::OutputStream(std::string request_id,
                            std::shared_ptr<const v1::AddRequest> request,
@@ -28,14 +37,15 @@ void OutputStream::OnFirstScheduled(int cached_tokens) {
   cached_tokens_ = cached_tokens;
 }
 
-void OutputStream::OnPromptLogprobs(
+absl::Status OutputStream::OnPromptLogprobs(
     std::vector<v1::PositionLogprobs> logprobs) {
   absl::MutexLock lock(&mutex_);
-  if (!status_.ok()) return;
-  v1::TokenDelta& delta = DeltaOf(0);
+  if (!status_.ok()) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CountBuffered(logprobs.size()));
   for (v1::PositionLogprobs& position : logprobs) {
-    *delta.add_prompt_logprobs() = std::move(position);
+    *DeltaOf(0).add_prompt_logprobs() = std::move(position);
   }
+  return absl::OkStatus();
 }
 
 absl::Status OutputStream::OnToken(uint32_t choice, uint32_t token,
@@ -45,17 +55,23 @@ absl::Status OutputStream::OnToken(uint32_t choice, uint32_t token,
   if (!first_token_at_.has_value()) first_token_at_ = last_token_at_;
   ++choices_[choice].num_tokens;
   if (!status_.ok()) return absl::OkStatus();
-  if (++num_buffered_tokens_ > options_.max_buffered_tokens) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the client reads too slowly: more than ",
-                     options_.max_buffered_tokens, " tokens wait for it."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CountBuffered(1));
   v1::TokenDelta& delta = DeltaOf(choice);
   delta.add_token_ids(token);
   for (v1::PositionLogprobs& position : logprobs) {
     *delta.add_logprobs() = std::move(position);
   }
   return absl::OkStatus();
+}
+
+absl::Status OutputStream::CountBuffered(int positions) {
+  num_buffered_ += positions;
+  if (num_buffered_ <= options_.max_buffered_positions) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the client reads too slowly: more than ",
+                   options_.max_buffered_positions, " tokens wait for it."));
 }
 
 bool OutputStream::OnFinish(uint32_t choice, v1::FinishReason reason,
@@ -76,7 +92,7 @@ void OutputStream::Fail(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   if (!status_.ok()) return;
   status_ = status;
-  for (Choice& choice : choices_) choice.delta.reset();
+  for (Choice& choice : choices_) choice.deltas.clear();
 }
 
 void OutputStream::set_abort_cause(v1::AbortCause cause) {
@@ -90,6 +106,7 @@ void OutputStream::set_reader(std::function<void()> reader) {
 }
 
 void OutputStream::Wake() {
+  wake_is_claimed_ = false;
   absl::MutexLock lock(&reader_mutex_);
   if (reader_) reader_();
 }
@@ -146,19 +163,20 @@ std::string OutputStream::Description() const {
 }
 
 v1::TokenDelta& OutputStream::DeltaOf(uint32_t choice) {
-  std::optional<v1::TokenDelta>& delta = choices_[choice].delta;
-  if (!delta.has_value()) delta.emplace().set_index(choice);
-  return *delta;
+  std::deque<v1::TokenDelta>& deltas = choices_[choice].deltas;
+  if (deltas.empty() || NumPositions(deltas.back()) == kMaxPositionsOfMessage) {
+    deltas.emplace_back().set_index(choice);
+  }
+  return deltas.back();
 }
 
-// A choice's tokens go before its finish. Log-probabilities of the prompt wait
-// for the first token, or the finish, to be one delta with it.
+// A choice's tokens go before its finish.
 bool OutputStream::TakeOf(uint32_t index, v1::WorkerGenerateResponse* message) {
   Choice& choice = choices_[index];
-  if (choice.delta.has_value() &&
-      (choice.has_finished || choice.delta->token_ids_size() > 0)) {
-    num_buffered_tokens_ -= choice.delta->token_ids_size();
-    *message->mutable_delta() = *std::exchange(choice.delta, std::nullopt);
+  if (!choice.deltas.empty()) {
+    num_buffered_ -= NumPositions(choice.deltas.front());
+    *message->mutable_delta() = std::move(choice.deltas.front());
+    choice.deltas.pop_front();
     return true;
   }
   if (!choice.has_finished || choice.finish_taken) return false;

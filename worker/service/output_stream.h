@@ -5,8 +5,10 @@
 #include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,9 +24,11 @@ namespace lockstep {
 // thread puts tokens in, the call's reader takes messages out; each message has
 // all tokens of one choice since its last one.
 //
-// Bounded in tokens: a reader that falls behind further has this stream fail,
-// and no other. It ends once: with a summary and OK, or with the first Fail,
-// after which what is buffered is dropped.
+// Bounded in positions, which are tokens and those of the prompt whose
+// log-probabilities were asked for: a reader that falls behind further has this
+// stream fail, and no other. A message has at most kMaxPositionsOfMessage. The
+// stream ends once: with a summary and OK, or with the first Fail, which drops
+// what has not been taken.
 //
 //   stream.OnToken(0, token, {});      // router
 //   stream.Wake();                     // at the end of the step
@@ -34,8 +38,11 @@ namespace lockstep {
 // either may be the last. Any thread.
 class OutputStream {
  public:
+  // At most 0.4 MB of log-probabilities.
+  static constexpr int kMaxPositionsOfMessage = 1024;
+
   struct Options {
-    int max_buffered_tokens = 4096;
+    int max_buffered_positions = 4096;  // at least those of one step
   };
 
   enum class Next { kMessage, kNothing, kEnd };
@@ -51,8 +58,8 @@ class OutputStream {
 
   // What happens to the request, in order; see OutputSink.
   void OnFirstScheduled(int cached_tokens);
-  void OnPromptLogprobs(std::vector<v1::PositionLogprobs> logprobs);
   // RESOURCE_EXHAUSTED when more is buffered than may be.
+  absl::Status OnPromptLogprobs(std::vector<v1::PositionLogprobs> logprobs);
   absl::Status OnToken(uint32_t choice, uint32_t token,
                        std::vector<v1::PositionLogprobs> logprobs);
   // True when it was the last choice.
@@ -71,6 +78,9 @@ class OutputStream {
   // returns it does not run any more. It must not call set_reader.
   void set_reader(std::function<void()> reader);
   void Wake();
+  // True for the first to call it since the last Wake, who then sees to the
+  // next one.
+  bool ClaimWake() { return !wake_is_claimed_.exchange(true); }
 
   // The next message to send. At kEnd, once all was taken, status() is the
   // call's.
@@ -84,7 +94,7 @@ class OutputStream {
   using Clock = std::chrono::steady_clock;
 
   struct Choice {
-    std::optional<v1::TokenDelta> delta;  // not taken yet
+    std::deque<v1::TokenDelta> deltas;  // not taken yet
     bool has_finished = false;
     bool finish_taken = false;
     uint32_t num_tokens = 0;
@@ -92,7 +102,10 @@ class OutputStream {
     std::optional<uint32_t> stop_token_id;
   };
 
+  // The choice's last delta, or a new one where that is full.
   v1::TokenDelta& DeltaOf(uint32_t choice)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CountBuffered(int positions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeOf(uint32_t index, v1::WorkerGenerateResponse* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -110,13 +123,14 @@ class OutputStream {
   const Options options_;
   const Clock::time_point start_ = Clock::now();
 
+  std::atomic<bool> wake_is_claimed_ = false;
   // Held while the reader runs, so that it never runs after its call.
   absl::Mutex reader_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::function<void()> reader_ ABSL_GUARDED_BY(reader_mutex_);
 
   mutable absl::Mutex mutex_;
   std::vector<Choice> choices_ ABSL_GUARDED_BY(mutex_);
-  int num_buffered_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_buffered_ ABSL_GUARDED_BY(mutex_) = 0;  // positions
   bool accepted_taken_ ABSL_GUARDED_BY(mutex_) = false;
   bool summary_taken_ ABSL_GUARDED_BY(mutex_) = false;
   int cached_tokens_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -25,8 +25,9 @@ std::shared_ptr<v1::AddRequest> Request(uint32_t n = 1) {
 // A stream whose `accepted` was taken already.
 class Started {
  public:
-  explicit Started(uint32_t n = 1, int max_buffered_tokens = 100)
-      : stream("id", Request(n), {.max_buffered_tokens = max_buffered_tokens}) {
+  explicit Started(uint32_t n = 1, int max_buffered_positions = 100)
+      : stream("id", Request(n),
+               {.max_buffered_positions = max_buffered_positions}) {
     EXPECT_EQ(stream.Take(&message), Next::kMessage);
     EXPECT_TRUE(message.has_accepted());
   }
@@ -93,25 +94,76 @@ TEST(OutputStream, EachChoiceFinishesAfterItsTokensAndTheSummaryIsLast) {
   EXPECT_TRUE(s.stream.status().ok());
 }
 
-TEST(OutputStream, PromptLogprobsComeWithTheFirstToken) {
+TEST(OutputStream, PromptLogprobsComeBeforeTheFirstToken) {
   Started s;
-  s.stream.OnPromptLogprobs({LogprobsOf(11)});
-  s.ExpectNext(Next::kNothing);
-  s.stream.OnPromptLogprobs({LogprobsOf(12)});
+  EXPECT_TRUE(s.stream.OnPromptLogprobs({LogprobsOf(11)}).ok());
+  s.ExpectNext(Next::kMessage);
+  EXPECT_EQ(s.message.delta().prompt_logprobs_size(), 1);
+  EXPECT_TRUE(s.stream.OnPromptLogprobs({LogprobsOf(12)}).ok());
   EXPECT_TRUE(s.stream.OnToken(0, 1, {LogprobsOf(1)}).ok());
   s.ExpectNext(Next::kMessage);
-  EXPECT_EQ(s.message.delta().prompt_logprobs_size(), 2);
+  EXPECT_EQ(s.message.delta().prompt_logprobs_size(), 1);
   EXPECT_EQ(s.message.delta().logprobs_size(), 1);
+  s.ExpectNext(Next::kNothing);
+}
+
+// 64 MiB is the most a message may have; a long prompt's log-probabilities are
+// more.
+TEST(OutputStream, PositionsThatAreManyComeInSeveralMessages) {
+  constexpr int kMost = OutputStream::kMaxPositionsOfMessage;
+  Started s(1, 5 * kMost);
+  std::vector<v1::PositionLogprobs> prompt;
+  for (uint32_t i = 0; i < 2 * kMost + 7; ++i) prompt.push_back(LogprobsOf(i));
+  EXPECT_TRUE(s.stream.OnPromptLogprobs(prompt).ok());
+  for (uint32_t i = 0; i < 2 * kMost; ++i) {
+    EXPECT_TRUE(s.stream.OnToken(0, i, {}).ok());
+  }
+  s.stream.OnFinish(0, v1::LENGTH, std::nullopt);
+  uint32_t next_position = 0, next_token = 0;
+  while (s.stream.Take(&s.message) == Next::kMessage && s.message.has_delta()) {
+    const v1::TokenDelta& delta = s.message.delta();
+    EXPECT_LE(delta.prompt_logprobs_size() + delta.token_ids_size(), kMost);
+    for (const auto& position : delta.prompt_logprobs()) {
+      EXPECT_EQ(position.token().token_id(), next_position++);
+    }
+    for (const uint32_t token : delta.token_ids()) {
+      EXPECT_EQ(next_position, prompt.size());
+      EXPECT_EQ(token, next_token++);
+    }
+  }
+  EXPECT_EQ(next_token, 2 * kMost);
+  EXPECT_TRUE(s.message.has_finish());
+}
+
+TEST(OutputStream, PromptLogprobsCountAsBuffered) {
+  Started s(1, 2);
+  EXPECT_TRUE(s.stream.OnPromptLogprobs({LogprobsOf(1), LogprobsOf(2)}).ok());
+  EXPECT_EQ(s.stream.OnToken(0, 1, {}).code(),
+            absl::StatusCode::kResourceExhausted);
+  Started t(1, 2);
+  EXPECT_TRUE(t.stream.OnPromptLogprobs({LogprobsOf(1)}).ok());
+  t.ExpectNext(Next::kMessage);
+  EXPECT_TRUE(t.stream.OnPromptLogprobs({LogprobsOf(2), LogprobsOf(3)}).ok());
+  EXPECT_EQ(t.stream.OnPromptLogprobs({LogprobsOf(4)}).code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST(OutputStream, PromptLogprobsAreSentWithoutAnyToken) {
   Started s;
-  s.stream.OnPromptLogprobs({LogprobsOf(11)});
+  EXPECT_TRUE(s.stream.OnPromptLogprobs({LogprobsOf(11)}).ok());
   s.stream.OnFinish(0, v1::STOP, 2);
   s.ExpectNext(Next::kMessage);
   EXPECT_EQ(s.message.delta().prompt_logprobs_size(), 1);
   s.ExpectNext(Next::kMessage);
   EXPECT_TRUE(s.message.has_finish());
+}
+
+TEST(OutputStream, AWakeIsClaimedOnce) {
+  Started s;
+  EXPECT_TRUE(s.stream.ClaimWake());
+  EXPECT_FALSE(s.stream.ClaimWake());
+  s.stream.Wake();
+  EXPECT_TRUE(s.stream.ClaimWake());
 }
 
 TEST(OutputStream, RefusesATokenBeyondItsBound) {
@@ -171,7 +223,7 @@ TEST(OutputStream, TheLogLineHasNumbersAndTheEnd) {
 
 TEST(OutputStream, AllTokensArriveOnceAcrossThreads) {
   constexpr uint32_t kTokens = 20'000;
-  OutputStream stream("id", Request(), {.max_buffered_tokens = kTokens});
+  OutputStream stream("id", Request(), {.max_buffered_positions = kTokens});
   absl::Mutex mutex;
   bool woken = true;
   stream.set_reader([&] {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMaxRequestIdSize = 128;
 constexpr int kMaxPriority = 100;
+constexpr int kMaxAbortedRequests = 1024;
 
 template <typename... Parts>
 absl::Status Refusal(const Parts&... parts) {
@@ -26,16 +27,14 @@ bool IsRequestIdCharacter(char c) {
   return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-';
 }
 
-absl::Status CheckRequestId(const v1::WorkerGenerateRequest& request) {
-  if (!request.has_request_id()) return absl::OkStatus();
-  const absl::string_view id = request.request_id();
+absl::Status CheckRequestId(absl::string_view field, absl::string_view id) {
   if (id.empty() || id.size() > kMaxRequestIdSize) {
-    return Refusal("request_id has ", id.size(),
-                   " characters, it must have 1 to ", kMaxRequestIdSize, ".");
+    return Refusal(field, " has ", id.size(), " characters, it must have 1 to ",
+                   kMaxRequestIdSize, ".");
   }
   const auto bad = std::find_if_not(id.begin(), id.end(), IsRequestIdCharacter);
   if (bad == id.end()) return absl::OkStatus();
-  return Refusal("request_id has the byte 0x",
+  return Refusal(field, " has the byte 0x",
                  absl::Hex(static_cast<uint8_t>(*bad), absl::kZeroPad2),
                  " at offset ", bad - id.begin(),
                  ", only [A-Za-z0-9._-] are allowed.");
@@ -111,7 +110,10 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
     const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
     uint64_t drawn_seed) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(request));
+  if (request.has_request_id()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRequestId("request_id", request.request_id()));
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request, limits));
   LOCKSTEP_RETURN_IF_ERROR(CheckPriority(request.priority()));
 
@@ -133,6 +135,22 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
   add.set_bypass_prefix_cache(request.bypass_prefix_cache());
   *add.mutable_sampling() = std::move(sampling);
   return add;
+}
+
+absl::Status ValidateAbort(const v1::AbortRequest& request) {
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  const int size = request.request_ids_size();
+  if (size > kMaxAbortedRequests) {
+    return Refusal("request_ids has ", size, " ids, it must have at most ",
+                   kMaxAbortedRequests, ".");
+  }
+  for (int i = 0; i < size; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(
+        absl::StrCat("request_ids[", i, "]"), request.request_ids(i)));
+  }
+  if (request.choices().empty() || size == 1) return absl::OkStatus();
+  return Refusal("choices is given with ", size,
+                 " request_ids, it needs exactly 1.");
 }
 
 }  // namespace lockstep

@@ -30,4 +30,8 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
     const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
     uint64_t drawn_seed);
 
+// INVALID_ARGUMENT in the same way. Whether a request is live, and has the
+// choices, is not checked here.
+absl::Status ValidateAbort(const v1::AbortRequest& request);
+
 }  // namespace lockstep

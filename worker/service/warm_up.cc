@@ -7,6 +7,9 @@
 namespace lockstep {
 namespace {
 
+// No client can name it: a client's id has no parentheses.
+constexpr char kRequestId[] = "(warm-up)";
+
 // Greedy, neutral, outside the prefix cache; id 0 is in every vocabulary.
 v1::AddRequest WarmUpRequest() {
   v1::AddRequest request;
@@ -29,7 +32,7 @@ WarmUp::~WarmUp() {
 absl::Status WarmUp::Start(Admission* admission,
                            std::function<void(const absl::Status&)> done) {
   LOCKSTEP_ASSIGN_OR_RETURN(
-      stream_, admission->SubmitAnyway("warm-up", WarmUpRequest()));
+      stream_, admission->SubmitAnyway(kRequestId, WarmUpRequest()));
   const auto read = [stream = stream_.get(), done = std::move(done),
                      has_ended = false]() mutable {
     v1::WorkerGenerateResponse message;

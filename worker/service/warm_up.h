@@ -21,7 +21,7 @@ class WarmUp {
  public:
   ~WarmUp();
 
-  // `done` is called once, on the step thread, with how it ended.
+  // `done` is called once, on the thread "streams", with how it ended.
   absl::Status Start(Admission* admission,
                      std::function<void(const absl::Status&)> done);
 

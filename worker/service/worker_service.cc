@@ -3,11 +3,15 @@
 #include <absl/strings/str_cat.h>
 
 #include <random>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
+#include "common/wire.h"
 #include "worker/service/generate_call.h"
 #include "worker/service/watch_load_call.h"
 
@@ -26,6 +30,22 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
   return reactor;
 }
 
+// Each once, and one that the request has.
+absl::StatusOr<std::vector<uint32_t>> ChoicesOf(const v1::AbortRequest& abort,
+                                                const OutputStream& stream) {
+  const uint32_t n = stream.request().sampling().n();
+  std::set<uint32_t> choices;
+  for (int i = 0; i < abort.choices_size(); ++i) {
+    if (abort.choices(i) >= n) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "choices[", i, "] is ", abort.choices(i), ", request ",
+          stream.request_id(), " has the choices 0 to ", n - 1, "."));
+    }
+    choices.insert(abort.choices(i));
+  }
+  return std::vector<uint32_t>(choices.begin(), choices.end());
+}
+
 }  // namespace
 
 WorkerService::WorkerService(Facts facts, Admission* admission,
@@ -35,47 +55,47 @@ WorkerService::WorkerService(Facts facts, Admission* admission,
       router_(router),
       board_(board) {}
 
-grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* WorkerService::Generate(
-    grpc::CallbackServerContext* context,
-    const v1::WorkerGenerateRequest* request) {
+grpc::ServerWriteReactor<grpc::ByteBuffer>* WorkerService::Generate(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   auto stream = Submit(*request);
   if (!stream.ok()) return RefuseGenerateCall(stream.status());
   return StartGenerateCall(context, *std::move(stream), admission_);
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> WorkerService::Submit(
-    const v1::WorkerGenerateRequest& request) {
+    const grpc::ByteBuffer& bytes) {
+  v1::WorkerGenerateRequest request;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(bytes, &request));
   LOCKSTEP_ASSIGN_OR_RETURN(
       v1::AddRequest add, ValidateRequest(request, facts_.limits, DrawSeed()));
   return admission_->Submit(request.request_id(), std::move(add));
 }
 
 grpc::ServerUnaryReactor* WorkerService::Abort(
-    grpc::CallbackServerContext* context, const v1::AbortRequest* request,
-    v1::AbortResponse* response) {
-  return Answer(context, AbortAll(*request, response));
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  const auto aborted = AbortAll(*request);
+  if (aborted.ok()) *response = SerializeMessage(*aborted);
+  return Answer(context, aborted.status());
 }
 
-absl::Status WorkerService::AbortAll(const v1::AbortRequest& request,
-                                     v1::AbortResponse* response) {
-  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
-  if (!request.choices().empty() && request.request_ids_size() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("choices is given with ", request.request_ids_size(),
-                     " request_ids; it needs exactly 1."));
-  }
+absl::StatusOr<v1::AbortResponse> WorkerService::AbortAll(
+    const grpc::ByteBuffer& bytes) {
+  v1::AbortRequest request;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(bytes, &request));
+  LOCKSTEP_RETURN_IF_ERROR(ValidateAbort(request));
+  v1::AbortResponse response;
   for (const std::string& request_id : request.request_ids()) {
     const auto stream = router_->Find(request_id);
     if (stream == nullptr) {
-      response->add_unknown(request_id);
+      response.add_unknown(request_id);
       continue;
     }
-    admission_->Abort(
-        *stream,
-        absl::MakeConstSpan(request.choices().data(), request.choices_size()),
-        v1::ABORT_CALL);
+    LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<uint32_t> choices,
+                              ChoicesOf(request, *stream));
+    admission_->Abort(*stream, choices, v1::ABORT_CALL);
   }
-  return absl::OkStatus();
+  return response;
 }
 
 grpc::ServerUnaryReactor* WorkerService::GetModelInfo(

@@ -13,8 +13,15 @@
 namespace lockstep {
 
 // The leader's gRPC service. Converts, calls, converts back: requests and their
-// ends are Admission's and OutputRouter's.
-class WorkerService final : public v1::Worker::CallbackService {
+// ends are Admission's and OutputRouter's. Requests that have text arrive as
+// bytes, so that it is ours to say what is wrong with them.
+class WorkerService final
+    : public v1::Worker::WithRawCallbackMethod_Generate<
+          v1::Worker::WithRawCallbackMethod_Abort<
+              v1::Worker::WithCallbackMethod_GetModelInfo<
+                  v1::Worker::WithCallbackMethod_GetServerInfo<
+                      v1::Worker::WithCallbackMethod_WatchLoad<
+                          v1::Worker::Service>>>>> {
  public:
   struct Facts {
     RequestLimits limits;
@@ -26,12 +33,12 @@ class WorkerService final : public v1::Worker::CallbackService {
   WorkerService(Facts facts, Admission* admission, const OutputRouter* router,
                 const LoadBoard* board);
 
-  grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* Generate(
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
-      const v1::WorkerGenerateRequest* request) override;
+      const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* Abort(grpc::CallbackServerContext* context,
-                                  const v1::AbortRequest* request,
-                                  v1::AbortResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
                                          const v1::GetModelInfoRequest* request,
                                          v1::ModelInfo* response) override;
@@ -45,9 +52,8 @@ class WorkerService final : public v1::Worker::CallbackService {
 
  private:
   absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
-      const v1::WorkerGenerateRequest& request);
-  absl::Status AbortAll(const v1::AbortRequest& request,
-                        v1::AbortResponse* response);
+      const grpc::ByteBuffer& bytes);
+  absl::StatusOr<v1::AbortResponse> AbortAll(const grpc::ByteBuffer& bytes);
 
   const Facts facts_;
   const std::chrono::steady_clock::time_point start_ =

@@ -26,9 +26,9 @@ constexpr uint32_t kVocabulary = 1000;
 // A leader without a group: what its step thread does, on a thread of its own.
 class FakeLeader {
  public:
-  explicit FakeLeader(int max_buffered_tokens = 4096)
+  explicit FakeLeader(int max_buffered_positions = 4096)
       : admission_(&inbox_, &router_,
-                   {.max_buffered_tokens = max_buffered_tokens}) {
+                   {.max_buffered_positions = max_buffered_positions}) {
     admission_.Open();
     server_ = *GrpcServer::Start("127.0.0.1:0", "listen", {&service_},
                                  {v1::Worker::service_full_name()});
@@ -277,19 +277,70 @@ TEST(WorkerService, AbortEndsARequestWithAFinish) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
-TEST(WorkerService, ChoicesNeedExactlyOneRequest) {
+TEST(WorkerService, AbortTakesOnlyWhatARequestHas) {
   FakeLeader leader;
-  v1::AbortRequest abort;
-  abort.add_choices(1);
-  v1::AbortResponse response;
-  grpc::ClientContext context;
-  const grpc::Status status = leader.stub().Abort(&context, abort, &response);
+  leader.set_paused(true);
+  v1::WorkerGenerateRequest request = Request(5, "mine");
+  request.mutable_sampling()->set_n(3);
+  Call call(leader, request);
+  EXPECT_TRUE(call.Next().has_accepted());
+  const struct {
+    std::vector<std::string> ids;
+    std::vector<uint32_t> choices;
+    const char* sentence;  // empty: taken
+  } kCases[] = {
+      {{}, {1}, "choices is given with 0 request_ids, it needs exactly 1."},
+      {{"mine"},
+       {0, 3},
+       "choices[1] is 3, request mine has the choices 0 to 2."},
+      {{"(warm-up)"}, {}, "request_ids[0] has the byte 0x28 at offset 0"},
+      {{"mine", "\xff"}, {}, "request_ids[1] is no valid UTF-8"},
+      {std::vector<std::string>(1025, "a"),
+       {},
+       "request_ids has 1025 ids, it must have at most 1024."},
+      {{"mine"}, std::vector<uint32_t>(1'000'000, 1), ""},
+  };
+  for (const auto& [ids, choices, sentence] : kCases) {
+    v1::AbortRequest abort;
+    abort.mutable_request_ids()->Assign(ids.begin(), ids.end());
+    abort.mutable_choices()->Assign(choices.begin(), choices.end());
+    v1::AbortResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = leader.stub().Abort(&context, abort, &response);
+    EXPECT_THAT(status.error_message(), HasSubstr(sentence));
+    EXPECT_EQ(status.error_code(), *sentence == 0
+                                       ? grpc::StatusCode::OK
+                                       : grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  leader.set_paused(false);
+  // Choice 1 has at most the tokens of the step that had begun.
+  EXPECT_GE(call.ReadAll(), 10);
+  EXPECT_LT(call.summary.usage().completion_tokens(), 15);
+}
+
+TEST(WorkerService, TextThatIsNoUtf8IsRefusedByName) {
+  FakeLeader leader;
+  Call call(leader, Request(5, "\xff"));
+  EXPECT_EQ(call.ReadAll(), 0);
+  const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("choices"));
+  EXPECT_THAT(status.error_message(),
+              HasSubstr("request_id is no valid UTF-8"));
+}
+
+TEST(WorkerService, ACallIsOpenUntilItsClientHasReadItsEnd) {
+  FakeLeader leader;
+  Call call(leader, Request(50));
+  EXPECT_TRUE(call.Next().has_accepted());
+  leader.WaitUntilEmpty();
+  leader.admission().Close("draining.");
+  EXPECT_EQ(call.ReadAll(), 50);
+  EXPECT_TRUE(call.Finish().ok());
+  leader.admission().WaitForCalls();
 }
 
 TEST(WorkerService, ASlowReaderEndsResourceExhausted) {
-  FakeLeader leader(/*max_buffered_tokens=*/8);
+  FakeLeader leader(/*max_buffered_positions=*/8);
   leader.set_paused(true);
   Call call(leader, Request(200));
   EXPECT_TRUE(call.Next().has_accepted());
