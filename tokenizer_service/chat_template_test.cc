@@ -89,6 +89,66 @@ TEST(ChatTemplate, EndsWhatWouldNeverEnd) {
   EXPECT_EQ(recursion.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+// Each of these would take gigabytes or minutes.
+TEST(ChatTemplate, BoundsWhatATemplateMakes) {
+  std::string doubling = "{% set x0 = [1] %}";
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&doubling, "{% set x", i + 1, " = x", i, " + x", i, " %}");
+  }
+  const struct {
+    std::string source;
+    const char* error;
+  } kCases[] = {
+      {doubling + "{{ x40 | tojson }}",
+       "a list has 2097152 items; at most "
+       "1048576 are allowed"},
+      {"{{ [1] | tojson(indent=65) }}",
+       "tojson: the indent is 65; at most 64 is allowed"},
+      {"{{ [1] | tojson(indent=70000) }}", "the indent is 70000"},
+      {"{{ ([[1]] * 100000) | tojson(indent=30000) }}", "the indent is 30000"},
+      {"{{ ([[[[[1]]]]] * 80000) | tojson(indent=64) }}",
+       "JSON of more than the 67108864 bytes allowed"},
+      {"{{ (['x' * 1000000] * 1000000) | tojson }}",
+       "JSON of more than the 67108864 bytes allowed"},
+      {"{{ ((((([1] * 9999) + [1]) * 9999) + [1]) * 1) | tojson }}",
+       "JSON of more than the 67108864 bytes allowed"},
+      {"{{ ('x' * 99000000) | tojson }}",
+       "JSON of more than the 67108864 bytes allowed"},
+      {"{{ '%1000000000d' | format(1) }}",
+       "takes more than 4194304 instructions, or makes more than 268435456 "
+       "bytes"},
+      {"{{ '{:1000000000}'.format(1) }}",
+       "a format with a number of more than 4 digits"},
+      {"{% set s = ' ' * 9000000 %}{% for i in range(99999) %}"
+       "{{ s.lstrip() }}{% endfor %}",
+       "takes more than 4194304 instructions"},
+  };
+  for (const auto& c : kCases) {
+    SCOPED_TRACE(c.source);
+    const auto text = Render(c.source, "{}");
+    EXPECT_EQ(text.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(text.status().message(), HasSubstr(c.error));
+  }
+}
+
+TEST(ChatTemplate, LeavesRoomForTheLongestChat) {
+  // 16384 messages of 500 bytes, written as JSON too.
+  nlohmann::json context;
+  for (int i = 0; i < 16'384; ++i) {
+    context["messages"].push_back(
+        {{"role", "user"}, {"content", std::string(500, 'x')}});
+  }
+  const auto text = Render(
+      "{% for m in messages %}{% set c = m.content.strip() | trim %}"
+      "{% if m.role == 'user' and loop.index0 % 2 == 0 %}"
+      "{{ '<|start|>' + m['role'] + '\n' + c + '<|end|>' }}"
+      "{% else %}{{ '<|start|>' + m['role'] + c | tojson }}{% endif %}"
+      "{% endfor %}",
+      context.dump());
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_GT(text->size(), 8'000'000);
+}
+
 // Walking over such values would overflow the stack.
 TEST(ChatTemplate, KeepsOnlyDataInNamespaces) {
   const struct {

@@ -4,6 +4,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod bounds;
 mod python;
 mod source;
 mod storable;

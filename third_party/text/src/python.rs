@@ -10,6 +10,15 @@ use minijinja_contrib::pycompat;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
+use crate::bounds::{check_clock, pay_for_json, refusal, JsonBuffer};
+
+/// The widest indent of JSON, and the most digits of a width in a format.
+const MAX_INDENT: usize = 64;
+const MAX_WIDTH_DIGITS: usize = 4;
+
+/// Bytes looked at for one unit of fuel, as the engine charges its own.
+const BYTES_PER_FUEL: usize = 64;
+
 /// `str.isspace` takes four separators for space that Unicode does not.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
@@ -38,8 +47,9 @@ fn strip<'a>(text: &'a str, chars: Option<&str>, ends: Ends) -> &'a str {
 }
 
 /// The filter `trim`.
-pub fn trim(text: Cow<'_, str>, chars: Option<Cow<'_, str>>) -> String {
-    strip(&text, chars.as_deref(), Ends::Both).to_owned()
+pub fn trim(text: Cow<'_, str>, chars: Option<Cow<'_, str>>) -> Result<String, Error> {
+    check_clock()?;
+    Ok(strip(&text, chars.as_deref(), Ends::Both).to_owned())
 }
 
 /// The test `sequence`: whatever has a length and items, so texts and maps too.
@@ -62,6 +72,13 @@ pub fn method(
     name: &str,
     args: &[Value],
 ) -> Result<Value, Error> {
+    check_clock()?;
+    if let Some(text) = value.as_str() {
+        state.consume_fuel((text.len() / BYTES_PER_FUEL) as u64)?;
+        if name == "format" {
+            check_widths(text)?;
+        }
+    }
     let ends = match name {
         "strip" => Ends::Both,
         "lstrip" => Ends::Left,
@@ -73,6 +90,20 @@ pub fn method(
     };
     let (chars,): (Option<&str>,) = from_args(args)?;
     Ok(Value::from(strip(text, chars, ends)))
+}
+
+/// Nothing pays for the padding that a format asks for.
+fn check_widths(format: &str) -> Result<(), Error> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    match format
+        .split(|c| !is_digit(c))
+        .find(|digits| digits.len() > MAX_WIDTH_DIGITS)
+    {
+        Some(_) => Err(refusal(format!(
+            "a format with a number of more than {MAX_WIDTH_DIGITS} digits"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The local time, as C's strftime writes it.
@@ -101,8 +132,14 @@ pub fn strftime_now(format: &str) -> Result<String, Error> {
 
 /// The filter `tojson` as transformers has it: json.dumps, without the
 /// escaping of `<`, `>`, `&` and `'` that Jinja2's own does.
-pub fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
+pub fn tojson(state: &State, value: Value, options: Kwargs) -> Result<String, Error> {
+    check_clock()?;
     let indent: Option<usize> = options.get("indent")?;
+    if let Some(width) = indent.filter(|&width| width > MAX_INDENT) {
+        return Err(refusal(format!(
+            "tojson: the indent is {width}; at most {MAX_INDENT} is allowed"
+        )));
+    }
     let separators: Option<(String, String)> = match options.get::<Option<Value>>("separators")? {
         Some(pair) if !pair.is_none() => Some((
             pair.get_item_by_index(0)?.to_string(),
@@ -120,6 +157,7 @@ pub fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
     if value.kind() == ValueKind::Undefined {
         return Err(bad("an undefined value is no JSON".into()));
     }
+    pay_for_json(state, &value)?;
     let mut json = serde_json::to_value(&value).map_err(|e| bad(e.to_string()))?;
     if sort_keys {
         json.sort_all_objects();
@@ -136,10 +174,10 @@ pub fn tojson(value: Value, options: Kwargs) -> Result<String, Error> {
         depth: 0,
         empty: true,
     };
-    let mut out = Vec::new();
+    let mut out = JsonBuffer::default();
     json.serialize(&mut Serializer::with_formatter(&mut out, style))
         .map_err(|e| bad(e.to_string()))?;
-    String::from_utf8(out).map_err(|e| bad(e.to_string()))
+    String::from_utf8(out.0).map_err(|e| bad(e.to_string()))
 }
 
 /// How json.dumps writes.
@@ -177,10 +215,14 @@ impl JsonStyle {
     }
 
     fn line_break<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
-        match self.indent {
-            Some(width) => write!(out, "\n{:1$}", "", width * self.depth),
-            None => Ok(()),
+        let Some(width) = self.indent else {
+            return Ok(());
+        };
+        out.write_all(b"\n")?;
+        for _ in 0..self.depth {
+            out.write_all(&[b' '; MAX_INDENT][..width])?;
         }
+        Ok(())
     }
 }
 

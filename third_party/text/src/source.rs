@@ -4,7 +4,8 @@
 //! - transformers' own tag `generation` marks what the model said; to render,
 //!   it is a block that is always there.
 //! - What goes into a namespace goes through the filter `storable`
-//!   (`storable.rs`).
+//!   (`storable.rs`), what goes into a variable through `bounded`
+//!   (`bounds.rs`).
 
 /// Templates in use have some ten thousand bytes. The limit also bounds how
 /// deep values get that are nested one tag at a time.
@@ -115,7 +116,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A `set` tag; where its target has an attribute, what it gets is filtered.
+/// A `set` tag; what its target gets is filtered.
 fn stored(body: &str) -> String {
     let mut depth = 0;
     let equals = unquoted(body).find(|&(_, c)| {
@@ -127,9 +128,14 @@ fn stored(body: &str) -> String {
         c == '=' && depth == 0
     });
     match equals {
-        Some((at, _)) if body[..at].contains('.') => {
+        Some((at, _)) => {
             let (target, value) = body.split_at(at);
-            format!("{target}= ({}) | storable ", &value[1..])
+            let filter = if target.contains('.') {
+                "storable"
+            } else {
+                "bounded"
+            };
+            format!("{target}= ({}) | {filter} ", &value[1..])
         }
         // The text up to endset, after filters of its own.
         None if body.contains('.') => format!("{body} | storable "),

@@ -6,10 +6,11 @@
 //! template makes is as deep as its text.
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::{Error, State, Value};
+
+use crate::bounds::{check_clock, refusal, MAX_VALUES};
 
 const MAX_DEPTH: usize = 64;
-const MAX_VALUES: u64 = 1 << 20;
 
 /// Values looked at for one unit of fuel: a list that grows by one message a
 /// round is looked at anew each time, and may grow to thousands.
@@ -17,6 +18,7 @@ const VALUES_PER_FUEL: u64 = 16;
 
 /// The filter that every value for a namespace's attribute goes through.
 pub fn storable(state: &State, value: Value) -> Result<Value, Error> {
+    check_clock()?;
     let mut seen = 0;
     check(&value, 0, &mut seen)?;
     state.consume_fuel(seen / VALUES_PER_FUEL)?;
@@ -26,13 +28,13 @@ pub fn storable(state: &State, value: Value) -> Result<Value, Error> {
 fn check(value: &Value, depth: usize, seen: &mut u64) -> Result<(), Error> {
     *seen += 1;
     if *seen > MAX_VALUES {
-        return Err(refusal("more than a million values"));
+        return Err(unfit("more than a million values"));
     }
     if depth > MAX_DEPTH {
-        return Err(refusal("values nested deeper than 64"));
+        return Err(unfit("values nested deeper than 64"));
     }
     if let Some(what) = machinery(value) {
-        return Err(refusal(what));
+        return Err(unfit(what));
     }
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
@@ -47,7 +49,7 @@ fn check(value: &Value, depth: usize, seen: &mut u64) -> Result<(), Error> {
             }
             Ok(())
         }
-        ValueKind::Plain => Err(refusal("objects")),
+        ValueKind::Plain => Err(unfit("objects")),
         _ => Ok(()),
     }
 }
@@ -64,9 +66,6 @@ fn machinery(value: &Value) -> Option<&'static str> {
     }
 }
 
-fn refusal(what: &str) -> Error {
-    Error::new(
-        ErrorKind::InvalidOperation,
-        format!("a namespace can not hold {what}"),
-    )
+fn unfit(what: &str) -> Error {
+    refusal(format!("a namespace can not hold {what}"))
 }

@@ -8,16 +8,13 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, ErrorKind, Value};
 
+use crate::bounds::{bounded, start_clock, FUEL};
 use crate::storable::storable;
 use crate::{free, guard, object, put, python, source, text, Error, Loan, LtBytes, LtResult};
 
 pub struct LtTemplate(Environment<'static>);
 
 const NAME: &str = "chat_template";
-
-/// Bounds what one rendering may do: so many instructions, or 64 times as many
-/// bytes made.
-const FUEL: u64 = 1 << 24;
 
 /// The message of raise_exception.
 #[derive(Debug)]
@@ -45,6 +42,14 @@ fn words_of(error: minijinja::Error) -> Error {
         }
         cause = inner.source();
     }
+    if error.kind() == ErrorKind::OutOfFuel {
+        return format!(
+            "the chat template takes more than {FUEL} instructions, or makes more than {} bytes, \
+             the most allowed for one prompt",
+            FUEL * 64
+        )
+        .into();
+    }
     format!("the chat template failed: {error}").into()
 }
 
@@ -60,6 +65,7 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.set_unknown_method_callback(python::method);
     environment.add_filter("tojson", python::tojson);
     environment.add_filter("trim", python::trim);
+    environment.add_filter("bounded", bounded);
     environment.add_filter("storable", storable);
     environment.add_test("iterable", python::is_iterable);
     environment.add_test("sequence", python::is_sequence);
@@ -123,6 +129,7 @@ pub unsafe extern "C" fn lt_render(
         let json = unsafe { text(context_json, context_json_size) }?;
         let context = variables(json, "context_json")?;
         let template = environment.get_template(NAME).map_err(words_of)?;
+        start_clock();
         let rendered = template.render(context).map_err(words_of)?;
         unsafe { put(out, Loan::of(rendered.into_bytes())) }
     })
