@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
 #include <chrono>
 
@@ -15,13 +16,14 @@ namespace {
 constexpr int kPingIntervalMs = 30'000;
 constexpr int kPingTimeoutMs = 10'000;
 constexpr int kLeastPingIntervalMs = 10'000;
+constexpr size_t kMaxReadBytes = 1 << 30;  // of all connections
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& address, const std::string& flag,
     const std::vector<grpc::Service*>& services,
-    const std::vector<std::string>& service_names) {
+    const std::vector<std::string>& service_names, int max_request_bytes) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's health service brings no descriptor; with this one reflection can
@@ -34,8 +36,9 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(),
                            &result->port_);
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(max_request_bytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.SetResourceQuota(grpc::ResourceQuota().Resize(kMaxReadBytes));
   // Two servers on one port would each get some of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);

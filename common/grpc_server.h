@@ -9,13 +9,15 @@
 
 namespace lockstep {
 
-// Largest message either side accepts, in bytes.
+// Largest message either side accepts, in bytes, unless a server says less.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
 // A running gRPC server with grpc.health.v1 and reflection beside `services`.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(
-//       auto server, GrpcServer::Start("0.0.0.0:50051", {&inference}));
+//       auto server,
+//       GrpcServer::Start("0.0.0.0:50051", "listen", {&inference},
+//                         {v1::Inference::service_full_name()}));
 //   server->SetServing(true);
 //
 // Health starts as NOT_SERVING, for "" and for every service by name. The
@@ -24,11 +26,14 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 class GrpcServer {
  public:
   // `address` is host:port; port 0 takes a free one. `flag` names the option
-  // the sentence of a failure tells the user to change.
+  // the sentence of a failure tells the user to change. A request of more than
+  // max_request_bytes is RESOURCE_EXHAUSTED before it is read; what has been
+  // read of all requests and not yet passed on stays below a gigabyte.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
       const std::string& address, const std::string& flag,
       const std::vector<grpc::Service*>& services,
-      const std::vector<std::string>& service_names);
+      const std::vector<std::string>& service_names,
+      int max_request_bytes = kMaxMessageBytes);
 
   ~GrpcServer();
 

@@ -11,9 +11,9 @@ namespace {
 TEST(TextPool, RunsWhatIsQueuedBeforeItEnds) {
   std::atomic<int> ran{0};
   {
-    TextPool pool("test", 2, 100);
+    TextPool pool("test", 2, {.tasks = 100});
     for (int i = 0; i < 100; ++i) {
-      ASSERT_TRUE(pool.Run([&] { ++ran; }).ok());
+      ASSERT_TRUE(pool.Run(1, [&] { ++ran; }).ok());
     }
   }
   EXPECT_EQ(ran, 100);
@@ -21,28 +21,62 @@ TEST(TextPool, RunsWhatIsQueuedBeforeItEnds) {
 
 TEST(TextPool, RefusesWhenFull) {
   absl::Notification running, release;
-  TextPool pool("test", 1, 2);
-  ASSERT_TRUE(pool.Run([&] {
-                    running.Notify();
-                    release.WaitForNotification();
-                  })
+  TextPool pool("test", 1, {.tasks = 2, .bytes = 10});
+  ASSERT_TRUE(pool.Run(9,
+                       [&] {
+                         running.Notify();
+                         release.WaitForNotification();
+                       })
                   .ok());
   running.WaitForNotification();
-  EXPECT_TRUE(pool.Run([] {}).ok());
-  EXPECT_TRUE(pool.Run([] {}).ok());
-  const absl::Status status = pool.Run([] { FAIL(); });
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(),
-            "2 texts already wait for the test threads; try again later.");
+  EXPECT_TRUE(pool.Run(4, [] {}).ok());
+  EXPECT_EQ(pool.Run(7, [] { FAIL(); }),
+            absl::ResourceExhaustedError(
+                "4 bytes of text already wait for the test threads, 7 more "
+                "would pass the limit of 10; try again later."));
+  EXPECT_TRUE(pool.Run(6, [] {}).ok());
+  EXPECT_EQ(pool.Run(0, [] { FAIL(); }),
+            absl::ResourceExhaustedError(
+                "2 texts already wait for the test threads; try again later."));
   release.Notify();
 }
 
 TEST(TextPool, ATaskCanQueueAnother) {
   absl::Notification done;
-  TextPool pool("test", 1, 1);
+  TextPool pool("test", 1, {.tasks = 1});
   ASSERT_TRUE(
-      pool.Run([&] { EXPECT_TRUE(pool.Run([&] { done.Notify(); }).ok()); })
+      pool.Run(1,
+               [&] { EXPECT_TRUE(pool.Run(1, [&] { done.Notify(); }).ok()); })
           .ok());
+  done.WaitForNotification();
+}
+
+TEST(TextPool, LargeTextsLeaveAThreadToTheOthers) {
+  constexpr size_t kLarge = TextPool::kLargeBytes + 1;
+  absl::Notification release, small_done;
+  std::atomic<int> large_done{0};
+  {
+    TextPool pool("test", 2, {.tasks = 10});
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_TRUE(pool.Run(kLarge,
+                           [&] {
+                             release.WaitForNotification();
+                             ++large_done;
+                           })
+                      .ok());
+    }
+    ASSERT_TRUE(pool.Run(1, [&] { small_done.Notify(); }).ok());
+    small_done.WaitForNotification();
+    EXPECT_EQ(large_done, 0);
+    release.Notify();
+  }
+  EXPECT_EQ(large_done, 3);
+}
+
+TEST(TextPool, OneThreadDoesLargeTextsToo) {
+  absl::Notification done;
+  TextPool pool("test", 1, {.tasks = 1});
+  ASSERT_TRUE(pool.Run(TextPool::kLargeBytes + 1, [&] { done.Notify(); }).ok());
   done.WaitForNotification();
 }
 

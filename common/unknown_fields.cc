@@ -4,10 +4,9 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <optional>
 #include <string>
 #include <vector>
-
-#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
@@ -16,66 +15,81 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-absl::Status Check(const Message& message, const std::string& path);
+// Something wrong, with the sentence around its path. The path is put together
+// on the way up, so that what is fine costs none.
+struct Finding {
+  std::string before;
+  std::string path;  // of the message looked at last; empty is itself
+  std::string after;
+
+  void Prefix(const std::string& name) {
+    path = path.empty() ? name : absl::StrCat(name, ".", path);
+  }
+};
+
+std::optional<Finding> Check(const Message& message);
 
 // proto3 keeps an enum's number even when it has no name.
-absl::Status CheckEnum(const FieldDescriptor& field, int value,
-                       const std::string& path) {
+std::optional<Finding> CheckEnum(const FieldDescriptor& field, int value) {
   if (field.enum_type()->FindValueByNumber(value) != nullptr) {
-    return absl::OkStatus();
+    return std::nullopt;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("the value ", value, " of ", path, " is not one of ",
-                   field.enum_type()->full_name(), "."));
+  return Finding{
+      absl::StrCat("the value ", value, " of "), "",
+      absl::StrCat(" is not one of ", field.enum_type()->full_name(), ".")};
 }
 
-absl::Status CheckField(const Message& message, const FieldDescriptor& field,
-                        const std::string& path) {
+std::optional<Finding> CheckField(const Message& message,
+                                  const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
   const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
   const bool is_enum = field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
-  if (!is_message && !is_enum) return absl::OkStatus();
+  if (!is_message && !is_enum) return std::nullopt;
   if (!field.is_repeated()) {
-    return is_message
-               ? Check(reflection.GetMessage(message, &field), path)
-               : CheckEnum(field, reflection.GetEnumValue(message, &field),
-                           path);
+    auto finding =
+        is_message ? Check(reflection.GetMessage(message, &field))
+                   : CheckEnum(field, reflection.GetEnumValue(message, &field));
+    if (finding.has_value()) finding->Prefix(field.name());
+    return finding;
   }
   for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
-    const std::string item = absl::StrCat(path, "[", i, "]");
-    LOCKSTEP_RETURN_IF_ERROR(
-        is_message
-            ? Check(reflection.GetRepeatedMessage(message, &field, i), item)
-            : CheckEnum(field,
-                        reflection.GetRepeatedEnumValue(message, &field, i),
-                        item));
+    auto finding =
+        is_message ? Check(reflection.GetRepeatedMessage(message, &field, i))
+                   : CheckEnum(field, reflection.GetRepeatedEnumValue(
+                                          message, &field, i));
+    if (!finding.has_value()) continue;
+    finding->Prefix(absl::StrCat(field.name(), "[", i, "]"));
+    return finding;
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
-absl::Status Check(const Message& message, const std::string& path) {
+std::optional<Finding> Check(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   const auto& unknown = reflection.GetUnknownFields(message);
   if (!unknown.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("field number ", unknown.field(0).number(), " of ",
-                     path.empty() ? message.GetDescriptor()->name() : path,
-                     " is not known to this server."));
+    return Finding{
+        absl::StrCat("field number ", unknown.field(0).number(), " of "), "",
+        " is not known to this server."};
   }
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const std::string inner =
-        path.empty() ? field->name() : absl::StrCat(path, ".", field->name());
-    LOCKSTEP_RETURN_IF_ERROR(CheckField(message, *field, inner));
+    auto finding = CheckField(message, *field);
+    if (finding.has_value()) return finding;
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 }  // namespace
 
 absl::Status RefuseUnknownFields(const Message& message) {
-  return Check(message, "");
+  const auto finding = Check(message);
+  if (!finding.has_value()) return absl::OkStatus();
+  const std::string& path =
+      finding->path.empty() ? message.GetDescriptor()->name() : finding->path;
+  return absl::InvalidArgumentError(
+      absl::StrCat(finding->before, path, finding->after));
 }
 
 }  // namespace lockstep

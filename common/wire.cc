@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <grpcpp/support/slice.h>
 
@@ -57,6 +58,9 @@ std::optional<std::string> FindInvalidText(const Descriptor& descriptor,
 
 absl::Status ParseMessage(const grpc::ByteBuffer& buffer,
                           google::protobuf::Message* message) {
+  // Protobuf's own words on a text that is no UTF-8: a line of the log for each
+  // bad request.
+  const google::protobuf::LogSilencer silencer;
   grpc::Slice slice;
   const bool is_read = buffer.DumpToSingleSlice(&slice).ok() &&
                        slice.size() <= std::numeric_limits<int>::max();

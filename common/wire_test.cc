@@ -52,8 +52,10 @@ TEST(Wire, NamesWhatIsWrong) {
   };
   for (const auto& c : kCases) {
     v1::GenerateRequest request;
+    ::testing::internal::CaptureStderr();
     EXPECT_EQ(ParseMessage(Buffer(c.bytes), &request),
               absl::InvalidArgumentError(c.error));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "frontend/generation/request_parser.h"
 
 namespace lockstep {
 namespace {
@@ -12,6 +13,9 @@ namespace {
 // For what has been written to reach the clients. Watchers of the health never
 // leave by themselves, so the server waits for all of it.
 constexpr int kFlushMs = 100;
+
+// For requests that are told to end. One whose client does not read can not.
+constexpr absl::Duration kEndTimeout = absl::Seconds(1);
 
 }  // namespace
 
@@ -23,7 +27,8 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
   LOCKSTEP_ASSIGN_OR_RETURN(
       gateway->server_,
       GrpcServer::Start(options.listen, "listen", {&gateway->service_},
-                        {v1::Inference::service_full_name()}));
+                        {v1::Inference::service_full_name()},
+                        kMaxRequestBytes));
   gateway->monitor_.Start(
       [gateway = gateway.get()] { gateway->OnWorkerChange(); });
   return gateway;
@@ -52,12 +57,17 @@ void Gateway::Drain() { Stop(options_.drain_timeout); }
 void Gateway::Stop(absl::Duration grace) {
   monitor_.Stop();
   server_->SetServing(false);
-  pipeline_.admission().Close();
-  const bool is_idle = pipeline_.admission().AwaitIdle(grace);
-  LOG_IF(WARNING, !is_idle)
-      << "cancelling " << pipeline_.admission().in_flight()
-      << " requests that did not end in " << absl::FormatDuration(grace);
-  server_->Shutdown(is_idle ? kFlushMs : 0);
+  InflightRequests& inflight = pipeline_.inflight();
+  inflight.Close();
+  if (!inflight.AwaitIdle(grace)) {
+    LOG(WARNING) << "ending " << inflight.number()
+                 << " requests that did not end in "
+                 << absl::FormatDuration(grace);
+    inflight.EndAll(absl::UnavailableError(
+        "the gateway is shutting down; try again at another."));
+    inflight.AwaitIdle(kEndTimeout);
+  }
+  server_->Shutdown(kFlushMs);
   server_ = nullptr;
 }
 

@@ -37,7 +37,7 @@ class Gateway {
 
   int port() const { return server_->port(); }
 
-  // Not ready first; then no new requests; running ones are cancelled at the
+  // Not ready first; then no new requests; running ones end UNAVAILABLE at the
   // drain timeout. Returns when the last has ended. Once, by the owner.
   void Drain();
 

@@ -9,6 +9,7 @@
 
 #include "common/grpc_server.h"
 #include "common/health.grpc.pb.h"
+#include "frontend/generation/request_parser.h"
 #include "frontend/routing/worker_client.h"
 #include "proto/inference.pb.h"
 #include "tests/testing/fake_tokenizer.h"
@@ -123,14 +124,23 @@ TEST_F(GatewayTest, DrainLetsRunningRequestsFinish) {
   drain.join();
 }
 
-TEST_F(GatewayTest, WhatDoesNotEndInTimeIsCancelled) {
+TEST_F(GatewayTest, ARequestOfAnySizeIsRefusedWithoutReadingIt) {
+  v1::GenerateRequest request;
+  request.set_text(std::string(kMaxRequestBytes, 'a'));
+  EXPECT_EQ(Generate(request).status.error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(GatewayTest, WhatDoesNotEndInTimeIsToldWhy) {
   worker_.set_script(Hang);
   Outcome outcome;
   std::thread client([&] { outcome = Generate(TextRequest()); });
   worker_.WaitForRequests(1);
   gateway_ = nullptr;
   client.join();
-  EXPECT_FALSE(outcome.status.ok());
+  EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(outcome.status.error_message(),
+            "the gateway is shutting down; try again at another.");
   worker_.WaitForCancels(1);
 }
 

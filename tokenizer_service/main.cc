@@ -21,12 +21,12 @@ constexpr int kGraceMs = 10'000;
 
 absl::Status Serve(const TokenizerOptions& options, ShutdownSignal& shutdown) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
-  TokenizerService service(tokenizer.get(),
-                           {.threads = options.threads, .queue = kQueue});
+  TokenizerService service(tokenizer.get(), {.threads = options.threads,
+                                             .queue = {.tasks = kQueue}});
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto server,
-      GrpcServer::Start(options.listen, "listen", {&service},
-                        {v1::Tokenizer::service_full_name()}));
+      const auto server, GrpcServer::Start(options.listen, "listen", {&service},
+                                           {v1::Tokenizer::service_full_name()},
+                                           kMaxTokenizerRequestBytes));
   server->SetServing(true);
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));
   std::printf("tokenizer: serving %s on %s:%d\n", options.model.c_str(),

@@ -20,7 +20,7 @@ namespace {
 class Remote {
  public:
   explicit Remote(const Tokenizer* local)
-      : service_(local, {.threads = 2, .queue = 16}) {
+      : service_(local, {.threads = 2, .queue = {.tasks = 16}}) {
     auto server = GrpcServer::Start("127.0.0.1:0", "listen", {&service_},
                                     {v1::Tokenizer::service_full_name()});
     EXPECT_TRUE(server.ok()) << server.status();
@@ -102,7 +102,7 @@ TEST(RemoteTokenizer, DecodesWithoutTheService) {
 TEST(RemoteTokenizer, NamesTheAddressThatDoesNotAnswer) {
   // Nothing listens on a port that was free a moment ago.
   const FakeTokenizer local;
-  TokenizerService service(&local, {.threads = 1, .queue = 1});
+  TokenizerService service(&local, {.threads = 1, .queue = {.tasks = 1}});
   auto server = GrpcServer::Start("127.0.0.1:0", "listen", {&service}, {});
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string address = absl::StrCat("127.0.0.1:", (*server)->port());

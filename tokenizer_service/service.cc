@@ -58,8 +58,8 @@ grpc::ServerUnaryReactor* TokenizerService::Run(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response, Handler<Request, Response> handler) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const absl::Status queued =
-      pool_.Run([this, context, request, response, handler, reactor] {
+  const absl::Status queued = pool_.Run(
+      request->Length(), [this, context, request, response, handler, reactor] {
         if (context->IsCancelled()) {
           reactor->Finish(grpc::Status::CANCELLED);
           return;

@@ -9,9 +9,13 @@
 
 namespace lockstep {
 
+// Of a call: the longest text, or context_json, and some room.
+inline constexpr int kMaxTokenizerRequestBytes = kMaxTextBytes + (1 << 20);
+
 // lockstep.v1.Tokenizer over any Tokenizer: converts, calls, converts back.
 //
-//   TokenizerService service(tokenizer.get(), {.threads = 2, .queue = 256});
+//   TokenizerService service(tokenizer.get(),
+//                            {.threads = 2, .queue = {.tasks = 256}});
 //   auto server = GrpcServer::Start(address, "listen", {&service}, …);
 //
 // Work on text takes as long as the text is long, so it runs on threads of this
@@ -28,7 +32,7 @@ class TokenizerService
  public:
   struct Options {
     int threads;
-    size_t queue;  // calls that may wait
+    TextPool::Limits queue;  // of calls that wait
   };
 
   // `tokenizer` must outlive this.

@@ -22,8 +22,8 @@ class ServiceTest : public ::testing::Test {
  protected:
   void Start(const Tokenizer* tokenizer, int threads = 2, size_t queue = 16) {
     service_ = std::make_unique<TokenizerService>(
-        tokenizer,
-        TokenizerService::Options{.threads = threads, .queue = queue});
+        tokenizer, TokenizerService::Options{.threads = threads,
+                                             .queue = {.tasks = queue}});
     auto server = GrpcServer::Start("127.0.0.1:0", "listen", {service_.get()},
                                     {v1::Tokenizer::service_full_name()});
     ASSERT_TRUE(server.ok()) << server.status();

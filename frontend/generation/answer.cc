@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
-#include "tokenizer_service/incremental_decoder.h"
+#include "common/utf8.h"
 
 namespace lockstep {
 
@@ -21,6 +21,9 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
   }
   switch (message.event_case()) {
     case v1::WorkerGenerateResponse::kAccepted:
+      if (std::exchange(accepted_, true)) {
+        return absl::InternalError("the worker accepted the request twice.");
+      }
       sink_->OnAccepted({spec_.request_id, spec_.model.name,
                          message.accepted().prompt_tokens(),
                          message.accepted().seed()});
@@ -30,6 +33,11 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
     case v1::WorkerGenerateResponse::kFinish:
       return OnFinish(message.finish());
     case v1::WorkerGenerateResponse::kSummary:
+      if (finish_reasons_.size() != num_choices()) {
+        return absl::InternalError(absl::StrCat(
+            "the worker ended the answer with ", finish_reasons_.size(), " of ",
+            num_choices(), " choices finished."));
+      }
       summary_ = {message.summary().usage(), message.summary().timing()};
       summary_.usage.set_completion_tokens(completion_tokens());
       complete_ = true;
@@ -102,10 +110,9 @@ absl::Status Answer::OnFinish(const v1::TokenFinish& finish) {
 }
 
 absl::StatusOr<Answer::Choice*> Answer::FindChoice(uint32_t index) {
-  const uint32_t n = spec_.sampling.has_n() ? spec_.sampling.n() : 1;
-  if (index >= n) {
-    return absl::InternalError(
-        absl::StrCat("the worker answered choice ", index, " of ", n, "."));
+  if (index >= num_choices()) {
+    return absl::InternalError(absl::StrCat("the worker answered choice ",
+                                            index, " of ", num_choices(), "."));
   }
   const auto [it, is_new] =
       choices_.try_emplace(index, Choice{TextStream(tokenizer_, spec_)});
@@ -123,12 +130,13 @@ void Answer::SetTexts(std::vector<v1::PositionLogprobs>* positions) const {
   }
 }
 
-// An id that only pads the model's vocabulary has an empty text.
+// The token as it is, with its leading space. An id that only pads the model's
+// vocabulary has an empty text.
 void Answer::SetText(v1::TokenLogprob* token) const {
-  IncrementalDecoder decoder(tokenizer_, /*skip_special_tokens=*/false);
+  const Vocabulary& vocabulary = tokenizer_->vocabulary();
   const uint32_t id = token->token_id();
-  std::string text = decoder.Add({&id, 1}).value_or("");
-  token->set_text(text + decoder.Finish().value_or(""));
+  token->set_text(
+      id < vocabulary.size() ? RepairUtf8(vocabulary.token(id).bytes) : "");
 }
 
 }  // namespace lockstep

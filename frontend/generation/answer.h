@@ -59,6 +59,9 @@ class Answer {
   absl::Status OnDelta(const v1::TokenDelta& delta,
                        std::vector<uint32_t>* stopped);
   absl::Status OnFinish(const v1::TokenFinish& finish);
+  uint32_t num_choices() const {
+    return spec_.sampling.has_n() ? spec_.sampling.n() : 1;
+  }
   absl::StatusOr<Choice*> FindChoice(uint32_t index);
   void SetTexts(std::vector<v1::PositionLogprobs>* positions) const;
   void SetText(v1::TokenLogprob* token) const;
@@ -69,6 +72,7 @@ class Answer {
   std::map<uint32_t, Choice> choices_;  // made when first heard of
   std::vector<v1::FinishReason> finish_reasons_;
   SummaryEvent summary_;
+  bool accepted_ = false;
   bool complete_ = false;
 };
 

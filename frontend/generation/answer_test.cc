@@ -131,6 +131,46 @@ TEST_F(AnswerTest, LogprobsHaveTheTextOfEachId) {
   EXPECT_EQ(delta.prompt_logprobs[0].token().text(), "b");
 }
 
+TEST_F(AnswerTest, PromptLogprobsComeInParts) {
+  for (int part = 0; part < 3; ++part) {
+    ASSERT_TRUE(Add(Message("delta { prompt_logprobs { token { token_id: 97 } "
+                            "} prompt_logprobs { token { token_id: 98 } } }"))
+                    .ok());
+  }
+  ASSERT_TRUE(Add(Delta(0, "c")).ok());
+  ASSERT_EQ(sink_.deltas.size(), 4);
+  EXPECT_EQ(sink_.deltas[2].prompt_logprobs[1].token().text(), "b");
+  EXPECT_TRUE(sink_.deltas[2].token_ids.empty());
+  EXPECT_EQ(sink_.texts[0], "c");
+}
+
+// Decoders drop the space before the first word of a text.
+TEST(AnswerLogprobs, KeepTheSpaceOfAToken) {
+  class Spaced : public FakeTokenizer {
+   public:
+    Spaced() : vocabulary_(Vocabulary::Join::kByteFallback, 1) {
+      vocabulary_.Add(" the", Vocabulary::Kind::kText);
+      vocabulary_.Add("\xc3", Vocabulary::Kind::kByte);
+    }
+    const Vocabulary& vocabulary() const override { return vocabulary_; }
+
+   private:
+    Vocabulary vocabulary_;
+  };
+  const Spaced tokenizer;
+  const GenerateSpec spec;
+  RecordingSink sink;
+  std::vector<uint32_t> stopped;
+  Answer answer(&spec, &tokenizer, &sink);
+  ASSERT_TRUE(answer
+                  .Add(Message("delta { prompt_logprobs { token { token_id: 0 }"
+                               " top { token_id: 1 } } }"),
+                       &stopped)
+                  .ok());
+  EXPECT_EQ(sink.deltas[0].prompt_logprobs[0].token().text(), " the");
+  EXPECT_EQ(sink.deltas[0].prompt_logprobs[0].top(0).text(), "\xef\xbf\xbd");
+}
+
 TEST_F(AnswerTest, LogprobsEndWithTheTokens) {
   spec_.stop = {"b"};
   v1::WorkerGenerateResponse message = Delta(0, "abc");
@@ -149,7 +189,11 @@ TEST_F(AnswerTest, AWorkerThatBreaksTheProtocolIsInternal) {
       {{Delta(1, "a")}, "the worker answered choice 1 of 1."},
       {{Message("finish {}"), Delta(0, "a")},
        "the worker went on with choice 0 after its finish."},
-      {{Message("summary {}"), Delta(0, "a")},
+      {{Message("accepted {}"), Message("accepted {}")},
+       "the worker accepted the request twice."},
+      {{Message("summary {}")},
+       "the worker ended the answer with 0 of 1 choices finished."},
+      {{Message("finish {}"), Message("summary {}"), Delta(0, "a")},
        "the worker went on after its summary."},
   };
   for (const auto& c : kCases) {

@@ -8,40 +8,39 @@
 #include "frontend/generation/request_log.h"
 
 namespace lockstep {
-namespace {
 
-absl::Status HungUp() {
-  return absl::CancelledError("the client cancelled the call.");
-}
-
-}  // namespace
-
-Generation::Generation(Pipeline* pipeline, GenerateSpec spec,
-                       ResponseSink* sink)
+Generation::Generation(Pipeline* pipeline, size_t request_bytes,
+                       Parser<GenerateSpec> parse, ResponseSink* sink)
     : pipeline_(pipeline),
-      spec_(std::move(spec)),
+      request_bytes_(request_bytes),
+      parse_(std::move(parse)),
       sink_(sink),
       answer_(&spec_, &pipeline->tokenizer(), sink) {}
 
 void Generation::Start() {
   started_ = Clock::now();
-  auto ticket = pipeline_->admission().Admit();
+  auto ticket = pipeline_->inflight().Admit(
+      request_bytes_, [this](const absl::Status& why) { Cancel(why); });
   if (!ticket.ok()) return End(ticket.status());
   ticket_ = *std::move(ticket);
-  const absl::Status status =
-      pipeline_->encode_pool().Run([this] { EncodeAndSend(); });
+  const absl::Status status = pipeline_->encode_pool().Run(
+      request_bytes_, [this] { ParseAndEncode(); });
   if (!status.ok()) End(status);
 }
 
-void Generation::EncodeAndSend() {
-  // Hung up while it waited for a thread.
-  if (is_cancelled()) return End(HungUp());
+void Generation::ParseAndEncode() {
+  // It may have waited for the thread.
+  if (const auto why = why_cancelled(); !why.ok()) return End(why);
+  auto spec = parse_();
+  if (!spec.ok()) return End(spec.status());
+  spec_ = *std::move(spec);
   const auto prompt = EncodePrompt(spec_.prompt, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
   prompt_tokens_ = prompt->token_ids.size();
   const absl::Status status =
       CheckPromptTokens(spec_.prompt, prompt_tokens_, spec_.model);
   if (!status.ok()) return End(status);
+  spec_.prompt = {};
   Send(prompt->token_ids);
 }
 
@@ -53,23 +52,25 @@ void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
   *request.mutable_sampling() = spec_.sampling;
   request.set_priority(spec_.priority);
   WorkerCall* call = nullptr;
+  absl::Status why;
   {
     absl::MutexLock lock(&mutex_);
-    if (!cancelled_) {
+    why = why_cancelled_;
+    if (why.ok()) {
       call_ = pipeline_->worker().Generate(std::move(request), spec_.deadline,
                                            this);
     }
     call = call_.get();
   }
-  if (call == nullptr) return End(HungUp());
+  if (call == nullptr) return End(why);
   call->Start();
 }
 
-void Generation::Cancel() {
+void Generation::Cancel(const absl::Status& why) {
   WorkerCall* call = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
+    if (why_cancelled_.ok()) why_cancelled_ = why;
     call = call_.get();
   }
   if (call != nullptr) call->Cancel();
@@ -97,7 +98,8 @@ void Generation::OnMessage(const v1::WorkerGenerateResponse& message) {
 
 void Generation::OnEnd(absl::Status status) {
   if (!failure_.ok()) return End(failure_);
-  if (is_cancelled()) return End(HungUp());
+  const absl::Status why = why_cancelled();
+  if (!why.ok() && !absl::IsDeadlineExceeded(status)) return End(why);
   if (status.ok() && !answer_.complete()) {
     status = absl::UnavailableError(
         absl::StrCat("the worker at ", pipeline_->worker().address(),
@@ -106,14 +108,14 @@ void Generation::OnEnd(absl::Status status) {
   End(status);
 }
 
-bool Generation::is_cancelled() const {
+absl::Status Generation::why_cancelled() const {
   absl::MutexLock lock(&mutex_);
-  return cancelled_;
+  return why_cancelled_;
 }
 
 void Generation::End(const absl::Status& status) {
   RequestRecord record;
-  record.request_id = spec_.request_id;
+  if (!spec_.request_id.empty()) record.request_id = spec_.request_id;
   record.worker_request_id = spec_.worker_request_id;
   record.usage = answer_.summary().usage;
   record.usage.set_prompt_tokens(prompt_tokens_);

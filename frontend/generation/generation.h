@@ -5,12 +5,13 @@
 #include <absl/synchronization/mutex.h>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "frontend/generation/admission.h"
 #include "frontend/generation/answer.h"
+#include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
@@ -18,39 +19,44 @@
 
 namespace lockstep {
 
-// One Generate request on its way: admit → render and encode → send to the
-// worker → decode what comes back → sink.
+// One Generate request on its way: admit → parse, render and encode → send to
+// the worker → decode what comes back → sink.
 //
-//   Generation generation(&pipeline, std::move(spec), &sink);
+//   Generation generation(&pipeline, request.Length(), parse, &sink);
 //   generation.Start();      // the sink's terminal event is the end of it
-//   generation.Cancel();     // the client hung up
+//   generation.Cancel(why);  // the client hung up
 //
 // Start is called once; the terminal event can come within it. Cancel can be
-// called at any time, from any thread, and leads to OnError. The object must
-// live until the terminal event, and may be destroyed from within it.
+// called at any time, from any thread, and leads to OnError with the first
+// reason given. The object must live until the terminal event, and may be
+// destroyed from within it.
 class Generation : private WorkerCall::Listener {
  public:
-  // Both must outlive this.
-  Generation(Pipeline* pipeline, GenerateSpec spec, ResponseSink* sink);
+  // `pipeline` and `sink` must outlive this. `parse` is called at most once, on
+  // an encoding thread, before the terminal event.
+  Generation(Pipeline* pipeline, size_t request_bytes,
+             Parser<GenerateSpec> parse, ResponseSink* sink);
 
   void Start();
-  void Cancel();
+  void Cancel(const absl::Status& why);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void EncodeAndSend();  // on an encoding thread
+  void ParseAndEncode();  // on an encoding thread
   void Send(const std::vector<uint32_t>& prompt_token_ids);
   void OnMessage(const v1::WorkerGenerateResponse& message) override;
   void OnEnd(absl::Status status) override;
-  bool is_cancelled() const;
+  absl::Status why_cancelled() const;  // OK while it is not
   // The terminal event. *this may be gone afterwards.
   void End(const absl::Status& status);
 
   Pipeline* const pipeline_;
-  const GenerateSpec spec_;
+  const size_t request_bytes_;
+  const Parser<GenerateSpec> parse_;
   ResponseSink* const sink_;
-  Admission::Ticket ticket_;  // until the sink lets go of the generation
+
+  GenerateSpec spec_;  // from ParseAndEncode on
   Answer answer_;
 
   // Of one stage at a time, each started by the one before it.
@@ -60,8 +66,12 @@ class Generation : private WorkerCall::Listener {
   size_t prompt_tokens_ = 0;
 
   mutable absl::Mutex mutex_;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status why_cancelled_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<WorkerCall> call_ ABSL_GUARDED_BY(mutex_);  // set once
+
+  // Until the sink lets go of the generation. The first to be destroyed: Cancel
+  // can be called while it is held.
+  InflightRequests::Ticket ticket_;
 };
 
 }  // namespace lockstep

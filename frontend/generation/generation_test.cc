@@ -25,6 +25,8 @@ using ::lockstep::testing::FinishMessage;
 using ::lockstep::testing::Say;
 using ::lockstep::testing::SummaryMessage;
 
+constexpr size_t kBytes = 10;  // of a request
+
 class GenerationTest : public ::testing::Test {
  protected:
   GenerationTest() {
@@ -39,15 +41,19 @@ class GenerationTest : public ::testing::Test {
     spec_.prompt = {TextPrompt{"hi"}, true};
   }
 
+  Parser<GenerateSpec> Spec() {
+    return [this] { return spec_; };
+  }
+
   // One request, from start to its terminal event.
   void Run() {
     {
-      Generation generation(pipeline_.get(), spec_, &sink_);
+      Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
       generation.Start();
       sink_.ended.WaitForNotification();
-      EXPECT_EQ(pipeline_->admission().in_flight(), 1);
+      EXPECT_EQ(pipeline_->inflight().number(), 1);
     }
-    EXPECT_EQ(pipeline_->admission().in_flight(), 0);
+    EXPECT_EQ(pipeline_->inflight().number(), 0);
   }
 
   FakeWorker worker_;
@@ -103,26 +109,26 @@ TEST_F(GenerationTest, CancelReachesTheWorkerAtOnce) {
     answer.then = FakeAnswer::Then::kAwaitCancel;
     return answer;
   });
-  Generation generation(pipeline_.get(), spec_, &sink_);
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
   generation.Start();
   worker_.WaitForRequests(1);
-  generation.Cancel();
+  generation.Cancel(absl::CancelledError("gone"));
   sink_.ended.WaitForNotification();
-  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(sink_.error, absl::CancelledError("gone"));
   worker_.WaitForCancels(1);
 }
 
 TEST_F(GenerationTest, CancelBeforeItIsSentNeverReachesTheWorker) {
   absl::Notification release;
   ASSERT_TRUE(pipeline_->encode_pool()
-                  .Run([&] { release.WaitForNotification(); })
+                  .Run(kBytes, [&] { release.WaitForNotification(); })
                   .ok());
-  Generation generation(pipeline_.get(), spec_, &sink_);
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
   generation.Start();
-  generation.Cancel();
+  generation.Cancel(absl::CancelledError("gone"));
   release.Notify();
   sink_.ended.WaitForNotification();
-  EXPECT_EQ(sink_.error.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(sink_.error, absl::CancelledError("gone"));
   EXPECT_TRUE(worker_.requests().empty());
 }
 
@@ -131,11 +137,10 @@ TEST_F(GenerationTest, ASlowReaderHoldsTheWorkersStream) {
   absl::Notification held;
   sink_.hold_back = [&](std::function<void()> go_on) {
     resume = std::move(go_on);
-    sink_.hold_back = nullptr;  // the next time there is room
     held.Notify();
   };
   worker_.set_script([](const auto& request) { return Say(request, "text"); });
-  Generation generation(pipeline_.get(), spec_, &sink_);
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
   generation.Start();
   held.WaitForNotification();
   EXPECT_EQ(sink_.accepted.request_id, "r1");
@@ -148,7 +153,6 @@ TEST_F(GenerationTest, ASlowReaderHoldsTheWorkersStream) {
 TEST_F(GenerationTest, AWorkerThatGoesIsUnavailableAndNamed) {
   absl::Notification accepted;
   sink_.hold_back = [&](std::function<void()> go_on) {
-    sink_.hold_back = nullptr;
     go_on();
     accepted.Notify();
   };
@@ -158,7 +162,7 @@ TEST_F(GenerationTest, AWorkerThatGoesIsUnavailableAndNamed) {
     answer.then = FakeAnswer::Then::kAwaitCancel;
     return answer;
   });
-  Generation generation(pipeline_.get(), spec_, &sink_);
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
   generation.Start();
   accepted.WaitForNotification();
   worker_.Stop();
@@ -216,7 +220,7 @@ TEST_F(GenerationTest, ErrorsOfEachStageReachTheClient) {
     spec_.prompt = c.prompt;
     worker_.set_script(c.script);
     RecordingSink sink;
-    Generation generation(pipeline_.get(), spec_, &sink);
+    Generation generation(pipeline_.get(), kBytes, Spec(), &sink);
     generation.Start();
     sink.ended.WaitForNotification();
     EXPECT_EQ(sink.error, c.error);
@@ -238,10 +242,37 @@ TEST_F(GenerationTest, ADeadlineIsPassedOn) {
                                         "before the answer was complete."));
 }
 
+TEST_F(GenerationTest, EndsWithTheFirstReasonThatWasGiven) {
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer;
+    answer.messages = {AcceptedMessage(request)};
+    answer.then = FakeAnswer::Then::kAwaitCancel;
+    return answer;
+  });
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
+  generation.Start();
+  worker_.WaitForRequests(1);
+  pipeline_->inflight().EndAll(absl::UnavailableError("shutting down"));
+  generation.Cancel(absl::CancelledError("gone"));
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.error, absl::UnavailableError("shutting down"));
+}
+
+TEST_F(GenerationTest, WhatDoesNotParseEndsIt) {
+  const auto error = absl::InvalidArgumentError("there is no prompt.");
+  Generation generation(
+      pipeline_.get(), kBytes,
+      [&]() -> absl::StatusOr<GenerateSpec> { return error; }, &sink_);
+  generation.Start();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(sink_.error, error);
+  EXPECT_TRUE(worker_.requests().empty());
+}
+
 TEST_F(GenerationTest, RefusesMoreThanItMayHold) {
-  auto first = pipeline_->admission().Admit();
-  auto second = pipeline_->admission().Admit();
-  Generation generation(pipeline_.get(), spec_, &sink_);
+  auto first = pipeline_->inflight().Admit(kBytes);
+  auto second = pipeline_->inflight().Admit(kBytes);
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_);
   generation.Start();
   EXPECT_TRUE(sink_.ended.HasBeenNotified());
   EXPECT_EQ(sink_.error.code(), absl::StatusCode::kResourceExhausted);

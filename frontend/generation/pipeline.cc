@@ -1,5 +1,6 @@
 #include "frontend/generation/pipeline.h"
 
+#include <memory>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -10,35 +11,41 @@ Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
                    WorkerClient* worker)
     : tokenizer_(tokenizer),
       worker_(worker),
-      admission_(options.max_inflight_requests),
-      encode_pool_("encode", options.encode_threads,
-                   options.max_inflight_requests) {}
+      inflight_({.requests = options.max_inflight_requests}),
+      encode_pool_(
+          "encode", options.encode_threads,
+          {.tasks = static_cast<size_t>(options.max_inflight_requests)}) {}
 
 void Pipeline::Tokenize(
-    PromptSpec prompt,
+    size_t request_bytes, Parser<PromptSpec> parse,
     std::function<void(absl::StatusOr<EncodedPrompt>)> done) {
   const absl::Status status =
-      RunAdmitted([this, prompt = std::move(prompt), done] {
-        done(EncodePrompt(prompt, *tokenizer_));
+      RunAdmitted(request_bytes, [this, parse = std::move(parse), done] {
+        const auto prompt = parse();
+        if (!prompt.ok()) return done(prompt.status());
+        done(EncodePrompt(*prompt, *tokenizer_));
       });
   if (!status.ok()) done(status);
 }
 
 void Pipeline::Detokenize(
-    std::vector<uint32_t> ids, bool skip_special_tokens,
+    size_t request_bytes, Parser<DetokenizeSpec> parse,
     std::function<void(absl::StatusOr<std::string>)> done) {
   const absl::Status status =
-      RunAdmitted([this, ids = std::move(ids), skip_special_tokens, done] {
-        done(tokenizer_->Decode(ids, skip_special_tokens));
+      RunAdmitted(request_bytes, [this, parse = std::move(parse), done] {
+        const auto spec = parse();
+        if (!spec.ok()) return done(spec.status());
+        done(tokenizer_->Decode(spec->ids, spec->skip_special_tokens));
       });
   if (!status.ok()) done(status);
 }
 
-absl::Status Pipeline::RunAdmitted(std::function<void()> task) {
-  LOCKSTEP_ASSIGN_OR_RETURN(Admission::Ticket ticket, admission_.Admit());
+absl::Status Pipeline::RunAdmitted(size_t bytes, std::function<void()> task) {
+  LOCKSTEP_ASSIGN_OR_RETURN(InflightRequests::Ticket ticket,
+                            inflight_.Admit(bytes));
   // Shared, as a std::function must be copyable.
-  auto held = std::make_shared<Admission::Ticket>(std::move(ticket));
-  return encode_pool_.Run([held, task = std::move(task)] { task(); });
+  auto held = std::make_shared<InflightRequests::Ticket>(std::move(ticket));
+  return encode_pool_.Run(bytes, [held, task = std::move(task)] { task(); });
 }
 
 }  // namespace lockstep

@@ -2,13 +2,12 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "common/text_pool.h"
-#include "frontend/generation/admission.h"
+#include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec.h"
 #include "frontend/routing/worker_client.h"
@@ -21,12 +20,18 @@ struct PipelineOptions {
   int encode_threads = 2;
 };
 
-// What all requests share on their way: admission, the threads that encode, the
-// tokenizer, the worker. A Generation walks through it; requests that need the
-// tokenizer alone are answered here.
+// How a request in the words of a protocol becomes ours; takes as long as the
+// request is long.
+template <typename Spec>
+using Parser = std::function<absl::StatusOr<Spec>()>;
+
+// What all requests share on their way: the limits, the threads that parse and
+// encode, the tokenizer, the worker. A Generation walks through it; requests
+// that need the tokenizer alone are answered here.
 //
 //   Pipeline pipeline(options, &tokenizer, &worker);
-//   pipeline.Tokenize(prompt, [](absl::StatusOr<EncodedPrompt> result) { … });
+//   pipeline.Tokenize(request.Length(), [=] { return Parse(request); },
+//                     [=](absl::StatusOr<EncodedPrompt> result) { … });
 //
 // Any thread. Everything in flight must have ended before it is destroyed.
 class Pipeline {
@@ -35,24 +40,24 @@ class Pipeline {
   Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
            WorkerClient* worker);
 
-  // `done` is called once, on this thread for a refusal, else on an encoding
-  // thread. RESOURCE_EXHAUSTED where too much is in flight.
-  void Tokenize(PromptSpec prompt,
+  // `parse`, then `done` are called once, on an encoding thread; of a refusal
+  // `done` alone, on this one. RESOURCE_EXHAUSTED where too much is in flight.
+  void Tokenize(size_t request_bytes, Parser<PromptSpec> parse,
                 std::function<void(absl::StatusOr<EncodedPrompt>)> done);
-  void Detokenize(std::vector<uint32_t> ids, bool skip_special_tokens,
+  void Detokenize(size_t request_bytes, Parser<DetokenizeSpec> parse,
                   std::function<void(absl::StatusOr<std::string>)> done);
 
-  Admission& admission() { return admission_; }
+  InflightRequests& inflight() { return inflight_; }
   TextPool& encode_pool() { return encode_pool_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   WorkerClient& worker() { return *worker_; }
 
  private:
-  absl::Status RunAdmitted(std::function<void()> task);
+  absl::Status RunAdmitted(size_t bytes, std::function<void()> task);
 
   const Tokenizer* const tokenizer_;
   WorkerClient* const worker_;
-  Admission admission_;
+  InflightRequests inflight_;
   TextPool encode_pool_;
 };
 

@@ -35,7 +35,14 @@ absl::StatusOr<std::string> Render(const ChatPrompt& chat,
         "chat cannot be rendered: the model has no chat template; send text or "
         "token_ids.");
   }
-  auto text = tokenizer.RenderChat(ChatContext(chat));
+  const std::string context = ChatContext(chat);
+  if (context.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "chat.messages is ", context.size(),
+        " bytes long as JSON, where some characters take more; at most ",
+        kMaxTextBytes, " are allowed."));
+  }
+  auto text = tokenizer.RenderChat(context);
   if (!text.ok()) {
     return absl::Status(text.status().code(),
                         absl::StrCat("chat.messages cannot be rendered: ",

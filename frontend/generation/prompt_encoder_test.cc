@@ -45,6 +45,14 @@ TEST(PromptEncoder, WhatTheTemplateRefusesHasItsWords) {
                                  "chat template; send text or token_ids."));
 }
 
+TEST(PromptEncoder, AChatThatIsTooLongAsJsonIsNamedAsTheClientKnowsIt) {
+  const ChatPrompt chat = {{{"user", std::string(4 << 20, '\x01')}}, true};
+  EXPECT_EQ(EncodePrompt({chat, false}, FakeTokenizer()).status(),
+            absl::InvalidArgumentError(
+                "chat.messages is 25165896 bytes long as JSON, where some "
+                "characters take more; at most 16777216 are allowed."));
+}
+
 TEST(PromptEncoder, APromptLeavesRoomForOneToken) {
   const ServedModel model = {"tiny", /*max_context_tokens=*/8, 300};
   const PromptSpec text = {TextPrompt{"…"}, true};

@@ -31,6 +31,9 @@ std::string FormatRequest(const RequestRecord& record) {
 
 void LogRequest(const RequestRecord& record) {
   LOG(INFO) << FormatRequest(record);
+  LOG_IF(ERROR, absl::IsInternal(record.status))
+      << "request " << record.request_id
+      << " failed by a fault: " << record.status.message();
 }
 
 }  // namespace lockstep

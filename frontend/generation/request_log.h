@@ -27,7 +27,8 @@ struct RequestRecord {
 // code, as its words can quote the request.
 std::string FormatRequest(const RequestRecord& record);
 
-// One line at a request's end.
+// One line at a request's end; one more with the words of an INTERNAL status,
+// which are ours.
 void LogRequest(const RequestRecord& record);
 
 }  // namespace lockstep

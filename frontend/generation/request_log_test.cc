@@ -1,6 +1,9 @@
 #include "frontend/generation/request_log.h"
 
+#include <glog/logging.h>
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace lockstep {
 namespace {
@@ -29,6 +32,23 @@ TEST(RequestLog, OneLineForARefusalWithoutItsWords) {
   EXPECT_EQ(FormatRequest(record),
             "request r2 status=INVALID_ARGUMENT prompt_tokens=0 "
             "cached_tokens=0 completion_tokens=0 total_ms=1");
+}
+
+TEST(RequestLog, AFaultOfOursHasItsWords) {
+  RequestRecord record;
+  record.request_id = "r3";
+  const auto logged = [&] {
+    ::testing::internal::CaptureStderr();
+    LogRequest(record);
+    google::FlushLogFiles(google::INFO);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  FLAGS_logtostderr = true;
+  record.status = absl::InternalError("the worker went on.");
+  EXPECT_NE(logged().find("request r3 failed by a fault: the worker went on."),
+            std::string::npos);
+  record.status = absl::InvalidArgumentError("the client's own text");
+  EXPECT_EQ(logged().find("own text"), std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <absl/types/span.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <random>
 #include <string>
 #include <utility>
@@ -78,6 +79,16 @@ absl::StatusOr<PromptSpec> ParseText(const std::string& text,
   return PromptSpec{TextPrompt{text}, /*add_special_tokens=*/true};
 }
 
+// First of all, as whatever walks over the messages takes long.
+template <typename Request>
+absl::Status CheckNumberOfMessages(const Request& request) {
+  const int number = request.chat().messages_size();
+  if (number <= kMaxChatMessages) return absl::OkStatus();
+  return InvalidArgumentError(StrCat("chat.messages holds ", number,
+                                     " messages; at most ", kMaxChatMessages,
+                                     " are allowed."));
+}
+
 absl::StatusOr<PromptSpec> ParseChat(const v1::ChatPrompt& chat,
                                      const ServedModel& model) {
   if (chat.messages().empty()) {
@@ -118,6 +129,13 @@ absl::StatusOr<PromptSpec> ParseTokenIds(const v1::TokenIds& token_ids,
   if (token_ids.ids().empty()) {
     return InvalidArgumentError(
         "token_ids.ids is empty; a prompt needs at least one id.");
+  }
+  if (token_ids.ids_size() >= static_cast<int64_t>(model.max_context_tokens)) {
+    return InvalidArgumentError(
+        StrCat("token_ids.ids holds ", token_ids.ids_size(), " ids; at most ",
+               model.max_context_tokens - 1, " fit, as the context of ",
+               model.name, " is ", model.max_context_tokens,
+               " tokens and the answer needs one of them."));
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckTokenIds("token_ids.ids", token_ids.ids(), model));
@@ -168,6 +186,7 @@ std::string RandomHex() {
 
 absl::StatusOr<GenerateSpec> ParseGenerateRequest(
     const v1::GenerateRequest& request, const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfMessages(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
   if (request.has_request_id()) {
@@ -196,6 +215,7 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
 
 absl::StatusOr<PromptSpec> ParseTokenizeRequest(
     const v1::TokenizeRequest& request, const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfMessages(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
   PromptSpec spec;
@@ -218,8 +238,8 @@ absl::StatusOr<PromptSpec> ParseTokenizeRequest(
   return spec;
 }
 
-absl::Status CheckDetokenizeRequest(const v1::DetokenizeRequest& request,
-                                    const ServedModel& model) {
+absl::StatusOr<DetokenizeSpec> ParseDetokenizeRequest(
+    const v1::DetokenizeRequest& request, const ServedModel& model) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
   if (request.token_ids_size() > static_cast<int>(kMaxDetokenizeIds)) {
@@ -227,7 +247,11 @@ absl::Status CheckDetokenizeRequest(const v1::DetokenizeRequest& request,
         StrCat("token_ids holds ", request.token_ids_size(), " ids; at most ",
                kMaxDetokenizeIds, " are allowed."));
   }
-  return CheckTokenIds("token_ids", request.token_ids(), model);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckTokenIds("token_ids", request.token_ids(), model));
+  return DetokenizeSpec{
+      {request.token_ids().begin(), request.token_ids().end()},
+      !request.has_skip_special_tokens() || request.skip_special_tokens()};
 }
 
 }  // namespace lockstep

@@ -84,6 +84,8 @@ TEST(RequestParser, RefusesNamingFieldValueAndLimit) {
   const auto text_of = [](size_t bytes) {
     return "text: '" + std::string(bytes, 'a') + "'";
   };
+  std::string sixteen;
+  for (int i = 0; i < 16; ++i) sixteen += "ids: 1 ";
   std::string seventeen = "text: 'hi'";
   for (int i = 0; i < 17; ++i) seventeen += " stop: 'x'";
   const struct {
@@ -107,6 +109,9 @@ TEST(RequestParser, RefusesNamingFieldValueAndLimit) {
        "token_ids.ids is empty; a prompt needs at least one id."},
       {"token_ids { ids: 299 ids: 300 }",
        "token_ids.ids[1] is 300; it must be below the vocabulary size 300."},
+      {"token_ids { " + sixteen + "}",
+       "token_ids.ids holds 16 ids; at most 15 fit, as the context of tiny is "
+       "16 tokens and the answer needs one of them."},
       {"text: 'hi' request_id: ''",
        "request_id is empty; leave it out to have one made."},
       {"text: 'hi' request_id: '" + std::string(129, 'x') + "'",
@@ -141,8 +146,9 @@ TEST(RequestParser, AnUnknownModelIsNotFoundAndNamesTheOneThereIs) {
           FromText<v1::TokenizeRequest>("text: 'hi' model: 'huge'"), kModel)
           .status(),
       error);
-  EXPECT_EQ(CheckDetokenizeRequest(
-                FromText<v1::DetokenizeRequest>("model: 'huge'"), kModel),
+  EXPECT_EQ(ParseDetokenizeRequest(
+                FromText<v1::DetokenizeRequest>("model: 'huge'"), kModel)
+                .status(),
             error);
 }
 
@@ -171,15 +177,32 @@ TEST(RequestParser, Tokenize) {
 TEST(RequestParser, Detokenize) {
   v1::DetokenizeRequest request;
   request.add_token_ids(299);
-  EXPECT_TRUE(CheckDetokenizeRequest(request, kModel).ok());
+  const auto spec = ParseDetokenizeRequest(request, kModel);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->ids, std::vector<uint32_t>{299});
+  EXPECT_TRUE(spec->skip_special_tokens);
   request.add_token_ids(300);
-  EXPECT_EQ(CheckDetokenizeRequest(request, kModel),
+  EXPECT_EQ(ParseDetokenizeRequest(request, kModel).status(),
             absl::InvalidArgumentError("token_ids[1] is 300; it must be below "
                                        "the vocabulary size 300."));
   request.mutable_token_ids()->Resize(kMaxDetokenizeIds + 1, 0);
-  EXPECT_EQ(CheckDetokenizeRequest(request, kModel),
+  EXPECT_EQ(ParseDetokenizeRequest(request, kModel).status(),
             absl::InvalidArgumentError("token_ids holds 1048577 ids; at most "
                                        "1048576 are allowed."));
+}
+
+TEST(RequestParser, CountsMessagesBeforeItLooksAtThem) {
+  v1::GenerateRequest generate;
+  v1::TokenizeRequest tokenize;
+  for (int i = 0; i <= kMaxChatMessages; ++i) {
+    v1::ChatMessage* message = generate.mutable_chat()->add_messages();
+    message->GetReflection()->MutableUnknownFields(message)->AddVarint(3, 1);
+  }
+  *tokenize.mutable_chat() = generate.chat();
+  const auto error = absl::InvalidArgumentError(
+      "chat.messages holds 16385 messages; at most 16384 are allowed.");
+  EXPECT_EQ(ParseGenerateRequest(generate, kModel).status(), error);
+  EXPECT_EQ(ParseTokenizeRequest(tokenize, kModel).status(), error);
 }
 
 }  // namespace

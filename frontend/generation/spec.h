@@ -37,6 +37,11 @@ struct PromptSpec {
   bool add_special_tokens = true;
 };
 
+struct DetokenizeSpec {
+  std::vector<uint32_t> ids;
+  bool skip_special_tokens = true;
+};
+
 struct GenerateSpec {
   ServedModel model;
   // As the client knows it.

@@ -8,8 +8,19 @@
 
 namespace lockstep {
 
-GenerateReactor::GenerateReactor(Pipeline* pipeline, GenerateSpec spec)
-    : generation_(pipeline, std::move(spec), this) {}
+namespace {
+
+// The client's own clock ends a call before ours does, as its request took
+// time to come here.
+constexpr std::chrono::milliseconds kDeadlineSlack{100};
+
+}  // namespace
+
+GenerateReactor::GenerateReactor(Pipeline* pipeline, size_t request_bytes,
+                                 std::chrono::system_clock::time_point deadline,
+                                 Parser<GenerateSpec> parse)
+    : deadline_(deadline),
+      generation_(pipeline, request_bytes, std::move(parse), this) {}
 
 void GenerateReactor::Start() {
   StartSendInitialMetadata();
@@ -42,7 +53,7 @@ void GenerateReactor::Write(const v1::GenerateResponse& response) {
   const grpc::ByteBuffer* first = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (hung_up_) return;
+    if (!why_hung_up_.ok()) return;
     buffered_bytes_ += message.Length();
     buffer_.push_back(std::move(message));
     if (buffer_.size() == 1) first = &buffer_.front();
@@ -57,11 +68,13 @@ void GenerateReactor::FinishAfterWrites(absl::Status status) {
       final_status_ = std::move(status);
       return;
     }
+    status.Update(why_hung_up_);
   }
   Finish(ToGrpc(status));  // *this may be gone afterwards
 }
 
 void GenerateReactor::OnWriteDone(bool ok) {
+  if (!ok) HangUp(absl::CancelledError("a message could not be sent."));
   const grpc::ByteBuffer* next = nullptr;
   std::function<void()> resume;
   std::optional<absl::Status> final_status;
@@ -70,7 +83,6 @@ void GenerateReactor::OnWriteDone(bool ok) {
     buffered_bytes_ -= buffer_.front().Length();
     buffer_.pop_front();
     if (!ok) {
-      hung_up_ = true;
       buffer_.clear();
       buffered_bytes_ = 0;
     }
@@ -78,6 +90,8 @@ void GenerateReactor::OnWriteDone(bool ok) {
       next = &buffer_.front();
     } else {
       final_status = std::exchange(final_status_, std::nullopt);
+      // Not all of the answer was sent.
+      if (final_status.has_value()) final_status->Update(why_hung_up_);
     }
     if (HasRoom()) resume = std::exchange(resume_, nullptr);
   }
@@ -98,19 +112,28 @@ void GenerateReactor::AwaitRoom(std::function<void()> resume) {
 }
 
 void GenerateReactor::OnCancel() {
-  generation_.Cancel();
+  const bool is_late =
+      std::chrono::system_clock::now() >= deadline_ - kDeadlineSlack;
+  HangUp(is_late ? absl::DeadlineExceededError(
+                       "the deadline of the call passed before the answer was "
+                       "complete.")
+                 : absl::CancelledError("the client cancelled the call."));
+}
+
+void GenerateReactor::HangUp(const absl::Status& why) {
+  generation_.Cancel(why);
   std::function<void()> resume;
   {
     absl::MutexLock lock(&mutex_);
-    hung_up_ = true;
+    why_hung_up_.Update(why);
     resume = std::exchange(resume_, nullptr);
   }
   if (resume != nullptr) resume();
 }
 
 bool GenerateReactor::HasRoom() const {
-  return hung_up_ || (buffer_.size() < kMaxBufferedMessages &&
-                      buffered_bytes_ < kMaxBufferedBytes);
+  return !why_hung_up_.ok() || (buffer_.size() < kMaxBufferedMessages &&
+                                buffered_bytes_ < kMaxBufferedBytes);
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -26,13 +27,15 @@ inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 // One client's Generate call: events in, messages out, one write at a time.
 //
 // Deletes itself once gRPC is done with it, which is after the generation's
-// terminal event: that event, or a refusal, is what calls Finish. A client that
-// hangs up cancels the generation at once.
+// terminal event: that event is what calls Finish. A client that hangs up
+// cancels the generation at once.
 class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                         private ResponseSink {
  public:
-  // `pipeline` must outlive the call.
-  GenerateReactor(Pipeline* pipeline, GenerateSpec spec);
+  // `pipeline` must outlive the call. See Generation for `parse`.
+  GenerateReactor(Pipeline* pipeline, size_t request_bytes,
+                  std::chrono::system_clock::time_point deadline,
+                  Parser<GenerateSpec> parse);
 
   // Once, before the reactor is returned to gRPC.
   void Start();
@@ -51,10 +54,13 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnError(absl::Status status) override;
   void AwaitRoom(std::function<void()> resume) override;
 
+  void HangUp(const absl::Status& why);
   void Write(const v1::GenerateResponse& response);
   // Finishes the call once all that was written has gone out.
   void FinishAfterWrites(absl::Status status);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::chrono::system_clock::time_point deadline_;
 
   // gRPC's Start… and Finish, and `resume`, are called without the lock: they
   // may call back.
@@ -62,7 +68,7 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // The front is being written.
   std::deque<grpc::ByteBuffer> buffer_ ABSL_GUARDED_BY(mutex_);
   size_t buffered_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool hung_up_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status why_hung_up_ ABSL_GUARDED_BY(mutex_);  // OK while it listens
   std::function<void()> resume_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> final_status_ ABSL_GUARDED_BY(mutex_);
 

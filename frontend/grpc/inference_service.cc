@@ -2,33 +2,27 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
-#include "frontend/generation/request_log.h"
 #include "frontend/generation/request_parser.h"
 #include "frontend/grpc/generate_reactor.h"
 
 namespace lockstep {
 namespace {
 
-// A call that is over before it began.
-class RefusedGenerate : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
- public:
-  explicit RefusedGenerate(const absl::Status& status) {
-    Finish(ToGrpc(status));
-  }
-  void OnDone() override { delete this; }
-};
-
 grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context,
                                     const absl::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
   return reactor;
+}
+
+absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
+  if (!context.IsCancelled()) return absl::OkStatus();
+  return absl::CancelledError("the client cancelled the call.");
 }
 
 }  // namespace
@@ -39,14 +33,9 @@ InferenceService::InferenceService(Pipeline* pipeline,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto spec = ParseGenerate(*context, *request);
-  if (!spec.ok()) {
-    RequestRecord record;
-    record.status = spec.status();
-    LogRequest(record);
-    return new RefusedGenerate(spec.status());
-  }
-  auto* reactor = new GenerateReactor(pipeline_, *std::move(spec));
+  auto* reactor = new GenerateReactor(
+      pipeline_, request->Length(), context->deadline(),
+      [=, this] { return ParseGenerate(*context, *request); });
   reactor->Start();
   return reactor;
 }
@@ -54,11 +43,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
 grpc::ServerUnaryReactor* InferenceService::Tokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  auto prompt = ParseTokenize(*request);
-  if (!prompt.ok()) return FinishNow(context, prompt.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   pipeline_->Tokenize(
-      *std::move(prompt),
+      request->Length(),
+      [=, this] { return ParseTokenize(*context, *request); },
       [reactor, response](absl::StatusOr<EncodedPrompt> encoded) {
         if (encoded.ok()) {
           v1::TokenizeResponse message;
@@ -77,14 +65,10 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(
 grpc::ServerUnaryReactor* InferenceService::Detokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  const auto parsed = ParseDetokenize(*request);
-  if (!parsed.ok()) return FinishNow(context, parsed.status());
-  const bool skip_special_tokens =
-      !parsed->has_skip_special_tokens() || parsed->skip_special_tokens();
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   pipeline_->Detokenize(
-      {parsed->token_ids().begin(), parsed->token_ids().end()},
-      skip_special_tokens,
+      request->Length(),
+      [=, this] { return ParseDetokenize(*context, *request); },
       [reactor, response](absl::StatusOr<std::string> text) {
         if (text.ok()) {
           v1::DetokenizeResponse message;
@@ -123,20 +107,23 @@ absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
 }
 
 absl::StatusOr<PromptSpec> InferenceService::ParseTokenize(
+    const grpc::CallbackServerContext& context,
     const grpc::ByteBuffer& request) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAwaited(context));
   v1::TokenizeRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
   return ParseTokenizeRequest(message, model);
 }
 
-absl::StatusOr<v1::DetokenizeRequest> InferenceService::ParseDetokenize(
+absl::StatusOr<DetokenizeSpec> InferenceService::ParseDetokenize(
+    const grpc::CallbackServerContext& context,
     const grpc::ByteBuffer& request) const {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAwaited(context));
   v1::DetokenizeRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
-  LOCKSTEP_RETURN_IF_ERROR(CheckDetokenizeRequest(message, model));
-  return message;
+  return ParseDetokenizeRequest(message, model);
 }
 
 }  // namespace lockstep

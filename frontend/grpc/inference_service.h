@@ -9,8 +9,9 @@
 namespace lockstep {
 
 // lockstep.v1.Inference: converts, calls the pipeline, converts back.
-// Stateless; gRPC's threads. Requests arrive as bytes, so that it is ours to
-// say what is wrong with them.
+// Stateless. Requests arrive as bytes, so that it is ours to say what is wrong
+// with them, and on which thread: an encoding one, as a large request takes
+// long to parse.
 class InferenceService
     : public v1::Inference::WithRawCallbackMethod_Generate<
           v1::Inference::WithRawCallbackMethod_Tokenize<
@@ -39,9 +40,12 @@ class InferenceService
   absl::StatusOr<GenerateSpec> ParseGenerate(
       const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;
+  // CANCELLED where nobody waits for it any more.
   absl::StatusOr<PromptSpec> ParseTokenize(
+      const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;
-  absl::StatusOr<v1::DetokenizeRequest> ParseDetokenize(
+  absl::StatusOr<DetokenizeSpec> ParseDetokenize(
+      const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;
 
   Pipeline* const pipeline_;
