@@ -87,10 +87,10 @@ absl::Status RunLeader(const WorkerOptions& options,
                             RendezvousLeader::Listen(options.leader_address));
   const std::string host(options.leader_address, 0,
                          options.leader_address.rfind(':'));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      auto local_ranks,
-      StartLocalRanks(options, arguments,
-                      absl::StrCat(host, ":", rendezvous->port())));
+  const std::string address = absl::StrCat(host, ":", rendezvous->port());
+  LOG(INFO) << "the group forms at " << address;
+  LOCKSTEP_ASSIGN_OR_RETURN(auto local_ranks,
+                            StartLocalRanks(options, arguments, address));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
                             Gather(*rendezvous, options, *rank, *local_ranks));

@@ -50,7 +50,7 @@ DEFINE_int32(num_pages, 0,
              "KV pages of each rank, whatever memory they take. 0: as "
              "--kv_cache_memory_mib allows.");
 DEFINE_int32(max_step_tokens, 512, "Tokens computed in one step.");
-DEFINE_int32(max_num_seqs, 64, "Sequences that run at the same time.");
+DEFINE_int32(max_sequences, 64, "Sequences that run at the same time.");
 DEFINE_int32(max_context, 0,
              "Tokens of a sequence, prompt and output. 0: the model's, as far "
              "as the KV cache holds it.");
@@ -96,9 +96,9 @@ absl::Status CheckRanges() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange("num_pages", FLAGS_num_pages, 0, 1 << 30));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("max_num_seqs", FLAGS_max_num_seqs, 1, 4096));
+      CheckRange("max_sequences", FLAGS_max_sequences, 1, 4096));
   LOCKSTEP_RETURN_IF_ERROR(CheckRange("max_step_tokens", FLAGS_max_step_tokens,
-                                      FLAGS_max_num_seqs, kMost));
+                                      FLAGS_max_sequences, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange("max_context", FLAGS_max_context, 0, 1 << 30));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -149,7 +149,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                   .kv_cache_memory_mib = FLAGS_kv_cache_memory_mib,
                   .num_pages = FLAGS_num_pages,
                   .max_step_tokens = FLAGS_max_step_tokens,
-                  .max_sequences = FLAGS_max_num_seqs,
+                  .max_sequences = FLAGS_max_sequences,
                   .max_context = FLAGS_max_context};
   options.served_model_name = FLAGS_served_model_name.empty()
                                   ? DefaultModelName(FLAGS_model)
@@ -199,7 +199,7 @@ std::string WorkerOptions::ToString() const {
   add("kv_cache_memory_mib", rank.kv_cache_memory_mib);
   add("num_pages", rank.num_pages);
   add("max_step_tokens", rank.max_step_tokens);
-  add("max_num_seqs", rank.max_sequences);
+  add("max_sequences", rank.max_sequences);
   add("max_context", rank.max_context);
   add("max_queued_requests", max_queued_requests);
   add("max_queued_tokens", max_queued_tokens);

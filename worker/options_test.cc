@@ -3,6 +3,8 @@
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
+#include "proto/group.pb.h"
+
 namespace lockstep {
 namespace {
 
@@ -76,6 +78,17 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
     const auto options = OptionsFromFlags();
     EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(options.status().message(), message);
+  }
+}
+
+// A rank whose flag differs is refused by its name.
+TEST_F(OptionsTest, WhatTheRanksCompareAreFlags) {
+  const auto& fields = *v1::RankFlags::GetDescriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    gflags::CommandLineFlagInfo flag;
+    EXPECT_TRUE(
+        gflags::GetCommandLineFlagInfo(fields.field(i)->name().c_str(), &flag))
+        << fields.field(i)->name();
   }
 }
 

@@ -31,8 +31,9 @@ class ModelEngine::Impl {
                         .sequences = options.max_sequences,
                         .logits_rows = options.max_logits_rows}),
         decoder_({&config, &shard_, ops, collective}, &weights_,
-                 {.positions = std::min(config.max_context,
-                                        options.num_pages * options.page_size),
+                 {.positions = static_cast<int>(std::min<int64_t>(
+                      config.max_context,
+                      int64_t{options.num_pages} * options.page_size)),
                   .tokens = options.max_step_tokens,
                   .logits_rows = options.max_logits_rows}),
         row_sampler_(config.vocab_size, &ops->pool()) {}

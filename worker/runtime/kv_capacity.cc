@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "common/status_macros.h"
 
@@ -10,7 +11,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kLeastContext = 2;  // a prompt token and an output token
-constexpr int64_t kMostPages = 1 << 30;
+// Positions of the cache are counted in int.
+constexpr int64_t kMostTokens = std::numeric_limits<int>::max();
 
 int64_t PagesOf(int64_t tokens, int page_size) {
   return (tokens + page_size - 1) / page_size;
@@ -23,10 +25,16 @@ absl::StatusOr<int> NumPages(const KvCapacityInput& input) {
       input.max_context > 0 ? input.max_context : input.model_max_context;
   const int64_t all_sequences =
       input.max_sequences * PagesOf(longest, input.page_size);
+  const int64_t most_pages = kMostTokens / input.page_size;
+  if (input.num_pages > most_pages) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--num_pages is ", input.num_pages, "; with --page_size ", "of ",
+        input.page_size, " it must be at most ", most_pages, "."));
+  }
   const int64_t num_pages =
       input.num_pages > 0 ? input.num_pages
                           : std::min({input.memory_bytes / input.page_bytes,
-                                      all_sequences, kMostPages});
+                                      all_sequences, most_pages});
   LOCKSTEP_RETURN_IF_ERROR(MaxContext(input, num_pages).status());
   return num_pages;
 }

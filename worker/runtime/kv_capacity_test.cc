@@ -32,6 +32,21 @@ TEST(NumPages, TheFlagDecides) {
   EXPECT_EQ(*NumPages(input), 12'345);
 }
 
+TEST(NumPages, AllTokensCanBeCounted) {
+  KvCapacityInput input = Input();
+  input.num_pages = 134'217'728;  // 2^31 tokens
+  EXPECT_EQ(NumPages(input).status().message(),
+            "--num_pages is 134217728; with --page_size of 16 it must be at "
+            "most 134217727.");
+  input.num_pages = 134'217'727;
+  EXPECT_EQ(*NumPages(input), 134'217'727);
+  input = Input();
+  input.memory_bytes = int64_t{1} << 62;
+  input.max_sequences = 4096;
+  input.model_max_context = 1 << 30;
+  EXPECT_EQ(*NumPages(input), 134'217'727);
+}
+
 TEST(NumPages, TooFewForOneSequenceNamesTheFlags) {
   KvCapacityInput input = Input();
   input.num_pages = 6;

@@ -2,6 +2,7 @@
 // followers' sources, real schedulers, fake engines.
 
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,12 +79,13 @@ struct ThreadRank {
                             .engine = &engine,
                             .sink = sink,
                             .failure = &failure,
-                            .step_timeout = absl::InfiniteDuration(),
+                            .step_timeout = step_timeout,
                             .on_step_end = on_step_end});
     });
   }
 
   const int rank;
+  absl::Duration step_timeout = absl::InfiniteDuration();
   GroupFailure failure;
   FakeEngine engine;
   std::unique_ptr<TappedSource> source;
@@ -274,6 +276,48 @@ TEST(Lockstep, AnEngineThatBreaksEndsAllRanksAndIsNamed) {
     EXPECT_EQ(rank->result,
               absl::UnavailableError("the worker group failed: rank 1 failed "
                                      "first: the device is gone."));
+  }
+}
+
+TEST(Lockstep, WhatEndedInAStepThatFailsIsToldAllTheSame) {
+  Group group(2);
+  group.ranks[0]->engine.set_before_step([](const StepPlan& plan) {
+    return plan.step < 5 ? absl::OkStatus()
+                         : absl::InternalError("the device is gone.");
+  });
+  group.Add(1, {1, 2, 3}, 50);
+  group.Start();
+  group.Join();
+  EXPECT_EQ(group.leader_stats.step, 5);
+}
+
+// Wherever the leader hangs, its followers end: with its frame sent and its
+// digest not, or while they wait for its next frame.
+TEST(Lockstep, ALeaderThatHangsIsFoundByItsFollowers) {
+  for (const bool in_plan : {true, false}) {
+    Group group(2);
+    absl::Notification follower_has_ended;
+    group.ranks[1]->step_timeout = absl::Milliseconds(50);
+    if (in_plan) {
+      group.ranks[0]->source->tap = [&](Frame&) {
+        follower_has_ended.WaitForNotification();
+      };
+    } else {
+      group.ranks[0]->engine.set_before_step([&](const StepPlan&) {
+        follower_has_ended.WaitForNotification();
+        return absl::OkStatus();
+      });
+    }
+    group.Add(1, {1, 2, 3}, 50);
+    group.Start();
+    group.ranks[1]->thread.join();
+    follower_has_ended.Notify();
+    group.ranks[0]->thread.join();
+    EXPECT_THAT(
+        std::string(group.ranks[1]->result.message()),
+        HasSubstr(absl::StrCat("rank 1 failed first: step ", in_plan ? 1 : 2,
+                               " takes longer than --step_timeout")));
+    EXPECT_FALSE(group.ranks[0]->result.ok());
   }
 }
 

@@ -8,23 +8,27 @@ namespace lockstep {
 
 absl::Status StepLoop::Run() {
   while (true) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, Step());
-    if (stop) return absl::OkStatus();
+    const absl::StatusOr<bool> stop = Step();
+    if (parts_.on_step_end) parts_.on_step_end(parts_.scheduler->stats());
+    LOCKSTEP_RETURN_IF_ERROR(stop.status());
+    if (*stop) return absl::OkStatus();
   }
 }
 
 absl::StatusOr<bool> StepLoop::Step() {
   const bool idle = !parts_.scheduler->HasWork();
+  if (!idle) parts_.watchdog->BeginStep(frame_.step + 1);
   LOCKSTEP_RETURN_IF_ERROR(parts_.source->Next(idle, &frame_));
+  if (idle) parts_.watchdog->BeginStep(frame_.step);
   LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, ApplyMessages());
   const StepPlan& plan = parts_.scheduler->Plan();
   LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
   LOCKSTEP_RETURN_IF_ERROR(Execute(plan));
   parts_.scheduler->Commit(result_);
-  if (parts_.on_step_end) parts_.on_step_end(parts_.scheduler->stats());
   if (!parts_.scheduler->HasWork()) {
     LOCKSTEP_RETURN_IF_ERROR(parts_.scheduler->CheckConservation());
   }
+  parts_.watchdog->EndStep();
   return stop;
 }
 
@@ -62,10 +66,7 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
 absl::Status StepLoop::Execute(const StepPlan& plan) {
   result_.spans.resize(plan.spans.size());
   if (plan.empty()) return absl::OkStatus();
-  parts_.watchdog->BeginStep(frame_.step);
-  const absl::Status status = parts_.engine->Execute(plan, &result_);
-  parts_.watchdog->EndStep();
-  return status;
+  return parts_.engine->Execute(plan, &result_);
 }
 
 }  // namespace lockstep

@@ -31,7 +31,7 @@ class StepLoop {
     Engine* engine = nullptr;
     StepHistory* history = nullptr;
     StepWatchdog* watchdog = nullptr;
-    // After each step, on the step thread.
+    // After each step, a failed one too, on the step thread. May be empty.
     std::function<void(const SchedulerStats&)> on_step_end;
   };
 

@@ -1,11 +1,16 @@
 #include "worker/runtime/step_watchdog.h"
 
-#include <absl/time/clock.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace lockstep {
+namespace {
+
+constexpr absl::Duration kLongestPause = absl::Hours(1);
+
+}  // namespace
 
 StepWatchdog::StepWatchdog(absl::Duration limit,
                            std::function<void(uint64_t step)> overdue)
@@ -17,38 +22,36 @@ StepWatchdog::StepWatchdog(absl::Duration limit,
 
 StepWatchdog::~StepWatchdog() {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     destroyed_ = true;
   }
+  changed_.notify_one();
   thread_.join();
 }
 
 void StepWatchdog::BeginStep(uint64_t step) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   running_ = step;
-  begin_ = absl::Now();
+  begin_ = std::chrono::steady_clock::now();
 }
 
 void StepWatchdog::EndStep() {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<std::mutex> lock(mutex_);
   running_ = 0;
 }
 
 // Looks a few times within the limit, so that a step costs no wake-up.
 void StepWatchdog::Watch() {
-  uint64_t overdue_step = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    while (overdue_step == 0) {
-      if (mutex_.AwaitWithTimeout(absl::Condition(&destroyed_), limit_ / 4)) {
-        return;
-      }
-      if (running_ != 0 && absl::Now() - begin_ > limit_) {
-        overdue_step = running_;
-      }
-    }
+  const auto pause =
+      absl::ToChronoNanoseconds(std::min(limit_ / 4, kLongestPause));
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!changed_.wait_for(lock, pause, [this] { return destroyed_; })) {
+    const auto now = std::chrono::steady_clock::now();
+    if (running_ == 0 || absl::FromChrono(now - begin_) <= limit_) continue;
+    const uint64_t step = running_;
+    lock.unlock();
+    return overdue_(step);
   }
-  overdue_(overdue_step);
 }
 
 }  // namespace lockstep

@@ -1,17 +1,18 @@
 #pragma once
 
-#include <absl/base/thread_annotations.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 namespace lockstep {
 
 // Notices a step that does not end, be it that this rank hangs or that it waits
-// in a collective for one that does.
+// for one that does: in a collective, or for the leader's frame or digest.
 //
 //   StepWatchdog watchdog(limit, [&](uint64_t step) { … });
 //   watchdog.BeginStep(step);  …  watchdog.EndStep();
@@ -35,10 +36,12 @@ class StepWatchdog {
   const absl::Duration limit_;
   const std::function<void(uint64_t step)> overdue_;
 
-  absl::Mutex mutex_;
-  uint64_t running_ ABSL_GUARDED_BY(mutex_) = 0;  // its step; 0: none
-  absl::Time begin_ ABSL_GUARDED_BY(mutex_);      // of running_
-  bool destroyed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Not absl's, whose waits follow the wall clock. Guards all below.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t running_ = 0;                         // its step; 0: none
+  std::chrono::steady_clock::time_point begin_;  // of running_
+  bool destroyed_ = false;
   std::thread thread_;
 };
 
