@@ -2,125 +2,19 @@
 
 #include "worker/service/worker_service.h"
 
-#include <absl/strings/str_cat.h>
-#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "common/grpc_server.h"
-#include "tests/testing/fake_engine.h"
-#include "worker/scheduler/scheduler.h"
+#include "tests/testing/fake_leader.h"
 
 namespace lockstep {
 namespace {
 
+using testing::FakeLeader;
 using ::testing::HasSubstr;
-
-constexpr int kContext = 256;
-constexpr int kPages = 64;
-constexpr uint32_t kVocabulary = 1000;
-
-// A leader without a group: what its step thread does, on a thread of its own.
-class FakeLeader {
- public:
-  explicit FakeLeader(int max_buffered_positions = 4096)
-      : admission_(&inbox_, &router_,
-                   {.max_buffered_positions = max_buffered_positions}) {
-    admission_.Open();
-    server_ = *GrpcServer::Start("127.0.0.1:0", "listen", {&service_},
-                                 {v1::Worker::service_full_name()});
-    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
-        absl::StrCat("127.0.0.1:", server_->port()),
-        grpc::InsecureChannelCredentials(), ChannelArguments()));
-    steps_ = std::thread([this] { RunSteps(); });
-  }
-
-  ~FakeLeader() {
-    set_paused(false);
-    inbox_.Stop();
-    steps_.join();
-    server_->Shutdown(/*grace_ms=*/0);
-  }
-
-  v1::Worker::Stub& stub() { return *stub_; }
-  Admission& admission() { return admission_; }
-  OutputRouter& router() { return router_; }
-  LoadBoard& board() { return board_; }
-
-  // While paused the scheduler is told nothing, so that requests stay queued.
-  void set_paused(bool paused) {
-    absl::MutexLock lock(&mutex_);
-    paused_ = paused;
-  }
-
-  // Blocks until no request is live.
-  void WaitUntilEmpty() {
-    absl::Notification empty;
-    router_.WhenEmpty([&] { empty.Notify(); });
-    empty.WaitForNotification();
-  }
-
- private:
-  static WorkerService::Facts Facts() {
-    WorkerService::Facts facts;
-    facts.limits = {.vocabulary_size = kVocabulary,
-                    .max_context = kContext,
-                    .eos_token_ids = {}};
-    facts.model.set_name("fake");
-    facts.server.set_num_pages(kPages);
-    return facts;
-  }
-
-  void WaitWhilePaused() {
-    absl::MutexLock lock(&mutex_);
-    const auto may_run = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !paused_;
-    };
-    mutex_.Await(absl::Condition(&may_run));
-  }
-
-  void RunSteps() {
-    StepResult result;
-    while (true) {
-      std::vector<std::string> messages;
-      ASSERT_TRUE(
-          inbox_.Drain(!scheduler_.HasWork(), /*max_messages=*/100, &messages)
-              .ok());
-      WaitWhilePaused();
-      for (const std::string& bytes : messages) {
-        v1::RankMessage message;
-        ASSERT_TRUE(message.ParseFromString(bytes));
-        if (message.has_stop()) return;
-        scheduler_.Apply(message);
-      }
-      const StepPlan& plan = scheduler_.Plan();
-      result.spans.clear();
-      if (!plan.empty()) {
-        ASSERT_TRUE(engine_.Execute(plan, &result).ok());
-      }
-      scheduler_.Commit(result);
-      board_.Publish(scheduler_.stats());
-      router_.EndStep();
-    }
-  }
-
-  RequestInbox inbox_{{.max_queued_requests = 4, .max_queued_tokens = 1000}};
-  OutputRouter router_{&inbox_};
-  Admission admission_;
-  LoadBoard board_{&inbox_};
-  WorkerService service_{Facts(), &admission_, &router_, &board_};
-  Scheduler scheduler_{{.num_pages = kPages, .max_context = kContext},
-                       &router_};
-  FakeEngine engine_{{.num_pages = kPages, .vocabulary_size = kVocabulary}};
-  absl::Mutex mutex_;
-  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<v1::Worker::Stub> stub_;
-  std::thread steps_;
-};
 
 v1::WorkerGenerateRequest Request(uint32_t max_tokens,
                                   const std::string& request_id = "") {
@@ -364,7 +258,7 @@ TEST(WorkerService, SaysWhatItServes) {
   v1::ServerInfo server;
   grpc::ClientContext server_context;
   ASSERT_TRUE(leader.stub().GetServerInfo(&server_context, {}, &server).ok());
-  EXPECT_EQ(server.num_pages(), kPages);
+  EXPECT_EQ(server.num_pages(), FakeLeader::kPages);
 }
 
 TEST(WorkerService, AnUnknownFieldIsRefused) {
@@ -391,7 +285,7 @@ TEST(WorkerService, WatchLoadSendsAtOnceAndAfterAChange) {
   Call call(leader, Request(5));
   EXPECT_EQ(call.ReadAll(), 5);
   while (load.step() < 5) ASSERT_TRUE(reader->Read(&load));
-  EXPECT_EQ(load.total_pages(), kPages);
+  EXPECT_EQ(load.total_pages(), FakeLeader::kPages);
   // Without a change it comes all the same.
   ASSERT_TRUE(reader->Read(&load));
   context.TryCancel();

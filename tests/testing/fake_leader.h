@@ -1,0 +1,67 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/synchronization/mutex.h>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "common/grpc_server.h"
+#include "proto/worker.grpc.pb.h"
+#include "tests/testing/fake_engine.h"
+#include "worker/group/request_inbox.h"
+#include "worker/scheduler/scheduler.h"
+#include "worker/service/admission.h"
+#include "worker/service/load_board.h"
+#include "worker/service/output_router.h"
+#include "worker/service/worker_service.h"
+
+namespace lockstep::testing {
+
+// A leader without a group: its service on a free port, before a real scheduler
+// and a fake engine, with what its step thread does on a thread of its own.
+//
+//   FakeLeader leader;
+//   leader.stub().Generate(&context, request);
+//
+// Methods are any thread's.
+class FakeLeader {
+ public:
+  static constexpr int kContext = 256;
+  static constexpr int kPages = 64;
+  static constexpr uint32_t kVocabulary = 1000;
+
+  explicit FakeLeader(int max_buffered_positions = 4096);
+  ~FakeLeader();
+
+  v1::Worker::Stub& stub() { return *stub_; }
+  Admission& admission() { return admission_; }
+  OutputRouter& router() { return router_; }
+  LoadBoard& board() { return board_; }
+
+  // While paused the scheduler is told nothing, so that requests stay queued.
+  void set_paused(bool paused);
+
+  // Blocks until no request is live.
+  void WaitUntilEmpty();
+
+ private:
+  void WaitWhilePaused();
+  void RunSteps();
+
+  RequestInbox inbox_;  // of 4 requests and 1000 prompt tokens
+  OutputRouter router_;
+  Admission admission_;
+  LoadBoard board_;
+  WorkerService service_;
+  Scheduler scheduler_;
+  FakeEngine engine_;
+  absl::Mutex mutex_;
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<GrpcServer> server_;
+  std::unique_ptr<v1::Worker::Stub> stub_;
+  std::thread steps_;
+};
+
+}  // namespace lockstep::testing
