@@ -18,6 +18,9 @@ grpc::ChannelArguments WorkerChannelArguments() {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  // Windows stay small, so that an answer whose client lags behind waits at the
+  // worker, which knows its bound, and not in gRPC's memory here.
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   return arguments;
 }
 

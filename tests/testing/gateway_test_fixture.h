@@ -64,9 +64,11 @@ class GatewayTest : public ::testing::Test {
                                   });
     EXPECT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
+    grpc::ChannelArguments arguments = ChannelArguments();
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // windows do not grow
     channel_ = grpc::CreateCustomChannel(
         absl::StrCat("127.0.0.1:", gateway_->port()),
-        grpc::InsecureChannelCredentials(), ChannelArguments());
+        grpc::InsecureChannelCredentials(), arguments);
     stub_ = v1::Inference::NewStub(channel_);
     serving_.WaitForNotification();
   }
