@@ -68,6 +68,7 @@ template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
                    Membership membership, LocalRanks& local_ranks) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
+  LOG(INFO) << "rank " << options.rank.rank << ": the group has formed";
   // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
   absl::Status status;

@@ -1,5 +1,4 @@
-// Worker groups as processes, on ports the system chooses, with a random model
-// that is made here.
+// Worker groups as processes: they serve, cancel and drain.
 
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
@@ -14,129 +13,18 @@
 #include "common/grpc_server.h"
 #include "common/health.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
+#include "tests/e2e/worker_test_fixture.h"
 #include "tests/testing/process.h"
 #include "tests/testing/reflection_client.h"
-#include "tests/testing/tiny_gguf.h"
-#include "tests/testing/tiny_model.h"
 
 namespace lockstep {
 namespace {
 
 using ::grpc::health::v1::HealthCheckResponse;
 using ::lockstep::testing::Process;
+using ::lockstep::testing::WorkerTest;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-constexpr char kWorker[] = "worker/worker";
-constexpr absl::Duration kTimeout = absl::Seconds(60);
-// What the group promises for its own end.
-constexpr absl::Duration kEndOfABrokenGroup = absl::Seconds(5);
-// Of a request that is meant to be cut short: seconds of work.
-constexpr uint32_t kEndlessTokens = 60'000;
-
-std::string ModelPath() { return ::testing::TempDir() + "tiny-model.gguf"; }
-
-v1::WorkerGenerateRequest Request(uint32_t max_tokens) {
-  v1::WorkerGenerateRequest request;
-  for (uint32_t id = 3; id < 40; ++id) request.add_prompt_token_ids(id);
-  request.mutable_sampling()->set_temperature(0);
-  request.mutable_sampling()->set_ignore_eos(true);
-  request.mutable_sampling()->set_max_tokens(max_tokens);
-  return request;
-}
-
-// One Generate call.
-class Call {
- public:
-  Call(v1::Worker::Stub& stub, const v1::WorkerGenerateRequest& request)
-      : reader_(stub.Generate(&context_, request)) {}
-
-  // Reads until tokens have come; false at the end.
-  bool ReadDelta() {
-    v1::WorkerGenerateResponse message;
-    while (reader_->Read(&message)) {
-      tokens.insert(tokens.end(), message.delta().token_ids().begin(),
-                    message.delta().token_ids().end());
-      if (message.has_delta()) return true;
-    }
-    return false;
-  }
-
-  grpc::Status ReadToEnd() {
-    while (ReadDelta()) {
-    }
-    return reader_->Finish();
-  }
-
-  void Cancel() { context_.TryCancel(); }
-
-  std::vector<uint32_t> tokens;
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<v1::WorkerGenerateResponse>> reader_;
-};
-
-// A group that serves.
-class Group {
- public:
-  explicit Group(int size, const std::vector<std::string>& flags = {}) {
-    std::vector<std::string> arguments = {
-        absl::StrCat("--model=", ModelPath()),
-        absl::StrCat("--tensor_parallel_size=", size),
-        "--served_model_name=tiny",
-        "--listen=127.0.0.1:0",
-        "--threads=1",
-        "--num_pages=4096"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    leader = *Process::Start(kWorker, arguments);
-    const auto serving = leader->WaitForPort(kTimeout);
-    EXPECT_TRUE(serving.ok()) << serving.status();
-    port = serving.value_or(0);
-    followers = testing::ChildrenOf(leader->pid());
-    EXPECT_EQ(followers.size(), size - 1);
-    channel = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
-                                        grpc::InsecureChannelCredentials(),
-                                        ChannelArguments());
-    stub = v1::Worker::NewStub(channel);
-  }
-
-  HealthCheckResponse::ServingStatus Health(const std::string& service) {
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(service);
-    HealthCheckResponse response;
-    const grpc::Status status =
-        grpc::health::v1::Health::NewStub(channel)->Check(&context, request,
-                                                          &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.status();
-  }
-
-  // Every process is gone. Nothing else can be left: all they share is memory
-  // without a name.
-  void ExpectGone(int exit_code, absl::Duration timeout) {
-    EXPECT_EQ(leader->WaitForExit(timeout).value_or(-1), exit_code);
-    for (const pid_t follower : followers) {
-      EXPECT_TRUE(testing::WaitUntilGone(follower, timeout));
-    }
-  }
-
-  std::unique_ptr<Process> leader;
-  std::vector<pid_t> followers;
-  int port = 0;
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<v1::Worker::Stub> stub;
-};
-
-class WorkerTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    testing::TinyModel model;
-    model.max_context = kEndlessTokens + 1000;
-    testing::WriteGguf(model, ModelPath());
-  }
-};
 
 TEST_F(WorkerTest, ServesWithHealthAndReflection) {
   Group group(1);
@@ -196,39 +84,6 @@ TEST_F(WorkerTest, ASecondGroupOnThePortSaysWhichFlagToChange) {
   EXPECT_EQ(group.Health(""), HealthCheckResponse::SERVING);
 }
 
-TEST_F(WorkerTest, AKilledFollowerEndsStreamsAndProcesses) {
-  Group group(3);
-  Call call(*group.stub, Request(kEndlessTokens));
-  ASSERT_TRUE(call.ReadDelta());
-  kill(group.followers[1], SIGKILL);
-  const grpc::Status status = call.ReadToEnd();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(),
-              HasSubstr("the worker group failed: rank 2 failed first: "));
-  group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
-  EXPECT_THAT(group.leader->output(), HasSubstr("the group failed: rank 2"));
-}
-
-TEST_F(WorkerTest, AKilledLeaderEndsItsFollowers) {
-  Group group(3);
-  Call call(*group.stub, Request(kEndlessTokens));
-  ASSERT_TRUE(call.ReadDelta());
-  group.leader->Signal(SIGKILL);
-  EXPECT_EQ(call.ReadToEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
-  group.ExpectGone(128 + SIGKILL, kEndOfABrokenGroup);
-}
-
-TEST_F(WorkerTest, ARankThatHangsIsFoundByItsStep) {
-  Group group(2, {"--step_timeout=1"});
-  Call call(*group.stub, Request(kEndlessTokens));
-  ASSERT_TRUE(call.ReadDelta());
-  kill(group.followers[0], SIGSTOP);
-  const grpc::Status status = call.ReadToEnd();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(), HasSubstr("--step_timeout"));
-  group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
-}
-
 TEST_F(WorkerTest, ADrainFinishesTheStreamsAndLetsNobodyIn) {
   Group group(2);
   Call call(*group.stub, Request(2000));
@@ -244,6 +99,53 @@ TEST_F(WorkerTest, ADrainFinishesTheStreamsAndLetsNobodyIn) {
   EXPECT_TRUE(call.ReadToEnd().ok());
   EXPECT_EQ(call.tokens.size(), 2000);
   group.ExpectGone(/*exit_code=*/0, kTimeout);
+}
+
+// A client whose connection buffers little: the group is done with its request
+// while it has read next to nothing.
+class LateReader {
+ public:
+  explicit LateReader(int port) {
+    grpc::ChannelArguments arguments = ChannelArguments();
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(),
+        arguments));
+  }
+
+  v1::Worker::Stub& stub() { return *stub_; }
+
+  // About a megabyte of answer.
+  static v1::WorkerGenerateRequest Verbose(v1::WorkerGenerateRequest request) {
+    request.mutable_sampling()->set_logprobs(20);
+    return request;
+  }
+
+ private:
+  std::unique_ptr<v1::Worker::Stub> stub_;
+};
+
+TEST_F(WorkerTest, ADrainWaitsForAClientThatReadsLate) {
+  Group group(2);
+  LateReader reader(group.port);
+  Call call(reader.stub(), LateReader::Verbose(Request(3000)));
+  ASSERT_TRUE(call.ReadDelta());
+  group.leader->Signal(SIGTERM);
+  EXPECT_TRUE(testing::WaitUntilGone(group.followers[0], kTimeout));
+  EXPECT_TRUE(call.ReadToEnd().ok());
+  EXPECT_EQ(call.tokens.size(), 3000);
+  group.ExpectGone(/*exit_code=*/0, kTimeout);
+}
+
+TEST_F(WorkerTest, TheGraceOfADrainBoundsTheWaitForAClient) {
+  Group group(2, {"--drain_timeout=2"});
+  LateReader reader(group.port);
+  Call call(reader.stub(), LateReader::Verbose(Request(3000)));
+  ASSERT_TRUE(call.ReadDelta());
+  group.leader->Signal(SIGTERM);
+  group.ExpectGone(/*exit_code=*/0, kTimeout);  // though nobody reads
+  EXPECT_EQ(call.ReadToEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
 TEST_F(WorkerTest, ASecondSignalEndsTheDrain) {

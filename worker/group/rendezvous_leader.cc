@@ -207,7 +207,7 @@ void RendezvousLeader::Gathering::OnHello(Caller& caller,
   ConfigureSocket(caller.socket);
   joined_.emplace(rank, std::move(caller.socket));
   hellos_[rank] = std::move(hello);
-  VLOG(1) << "rank " << rank << " joined";
+  LOG(INFO) << "rank " << rank << " has joined";
 }
 
 void RendezvousLeader::Gathering::Refuse(Caller& caller,
