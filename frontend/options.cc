@@ -1,14 +1,13 @@
 #include "frontend/options.h"
 
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <thread>
 
 #include "common/environment_flags.h"
+#include "common/flag_check.h"
 #include "common/status_macros.h"
 
 DEFINE_string(listen, "0.0.0.0:50051",
@@ -34,26 +33,6 @@ namespace {
 constexpr int kMaxThreads = 256;
 constexpr int kMaxRequests = 100'000;
 constexpr int kMaxDrainSeconds = 86'400;
-constexpr uint32_t kMaxPort = 65'535;
-
-absl::Status CheckAddress(absl::string_view flag, absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > kMaxPort) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, " is \"", address,
-                     "\"; it must be host:port, port 0 to 65535."));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckRange(absl::string_view flag, int value, int least,
-                        int most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, " is ", value, "; it must be ", least, " to ", most, "."));
-}
 
 absl::Status CheckTokenizer() {
   if (FLAGS_model.empty() && FLAGS_tokenizer_address.empty()) {
@@ -67,7 +46,8 @@ absl::Status CheckTokenizer() {
         "either in this process or the service's.");
   }
   if (FLAGS_tokenizer_address.empty()) return absl::OkStatus();
-  return CheckAddress("tokenizer_address", FLAGS_tokenizer_address);
+  return CheckAddressFlag("tokenizer_address", FLAGS_tokenizer_address,
+                          /*least_port=*/1);
 }
 
 }  // namespace
@@ -94,16 +74,17 @@ absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
 }
 
 absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
-  LOCKSTEP_RETURN_IF_ERROR(CheckAddress("listen", FLAGS_listen));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckAddress("worker_address", FLAGS_worker_address));
+      CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
+      "worker_address", FLAGS_worker_address, /*least_port=*/1));
   LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer());
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      CheckRangeFlag("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "max_inflight_requests", FLAGS_max_inflight_requests, 1, kMaxRequests));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("drain_timeout", FLAGS_drain_timeout, 0, kMaxDrainSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("drain_timeout", FLAGS_drain_timeout,
+                                          0, kMaxDrainSeconds));
   GatewayOptions options;
   options.listen = FLAGS_listen;
   options.worker_address = FLAGS_worker_address;

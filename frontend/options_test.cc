@@ -41,13 +41,13 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "--model and --tokenizer_address are both set; the tokenizer is either "
        "in this process or the service's."},
       {{{"tokenizer_address", "host"}},
-       "--tokenizer_address is \"host\"; it must be host:port, port 0 to "
-       "65535."},
+       "--tokenizer_address is \"host\"; it must be host:port with a port of 1 "
+       "to 65535."},
       {{{"model", "m"}, {"listen", ":5"}},
-       "--listen is \":5\"; it must be host:port, port 0 to 65535."},
-      {{{"model", "m"}, {"worker_address", "host:65536"}},
-       "--worker_address is \"host:65536\"; it must be host:port, port 0 to "
-       "65535."},
+       "--listen is \":5\"; it must be host:port with a port of 0 to 65535."},
+      {{{"model", "m"}, {"worker_address", "host:0"}},
+       "--worker_address is \"host:0\"; it must be host:port with a port of 1 "
+       "to 65535."},
       {{{"model", "m"}, {"encode_threads", "257"}},
        "--encode_threads is 257; it must be 0 to 256."},
       {{{"model", "m"}, {"max_inflight_requests", "0"}},

@@ -1,11 +1,10 @@
 #include "tokenizer_service/options.h"
 
-#include <absl/strings/match.h>
-#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 
 #include "common/environment_flags.h"
+#include "common/flag_check.h"
 #include "common/status_macros.h"
 
 DEFINE_string(model, "",
@@ -20,28 +19,14 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
-absl::Status CheckAddress(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  uint32_t port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port > 65535) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--listen is \"", address, "\"; expected host:port, port 0 to 65535."));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Check(const TokenizerOptions& options) {
   if (options.model.empty()) {
     return absl::InvalidArgumentError(
         "--model is not set; name a Hugging Face folder or a GGUF file.");
   }
-  if (options.threads < 1 || options.threads > kMaxThreads) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--threads is ", options.threads, "; expected 1 to ",
-                     kMaxThreads, "."));
-  }
-  return CheckAddress(options.listen);
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("threads", options.threads, 1, kMaxThreads));
+  return CheckAddressFlag("listen", options.listen, /*least_port=*/0);
 }
 
 }  // namespace

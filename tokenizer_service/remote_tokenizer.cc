@@ -15,8 +15,15 @@
 namespace lockstep {
 namespace {
 
-// The longest text takes some ten seconds to encode.
-constexpr absl::Duration kCallTimeout = absl::Seconds(120);
+// A call's share of a queue, and twice what a text's length takes.
+constexpr absl::Duration kLeastTimeout = absl::Seconds(15);
+constexpr int64_t kBytesPerSecond = 1 << 20;
+
+// A service that hangs must not hold the caller's threads for long.
+auto DeadlineFor(absl::string_view text) {
+  return absl::ToChronoTime(absl::Now() + kLeastTimeout +
+                            absl::Seconds(text.size() / kBytesPerSecond));
+}
 
 absl::StatusOr<Vocabulary::Kind> FromProto(v1::Vocabulary::Kind kind) {
   switch (kind) {
@@ -102,14 +109,17 @@ absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
         info.vocabulary_size(), " ids and lists ", vocabulary->size(), "."));
   }
   return std::unique_ptr<RemoteTokenizer>(new RemoteTokenizer(
-      std::move(stub), FromProto(info), *std::move(vocabulary)));
+      address, std::move(stub), FromProto(info), *std::move(vocabulary)));
 }
 
-RemoteTokenizer::RemoteTokenizer(std::unique_ptr<v1::Tokenizer::Stub> stub,
+RemoteTokenizer::RemoteTokenizer(const std::string& address,
+                                 std::unique_ptr<v1::Tokenizer::Stub> stub,
                                  TokenizerInfo info, Vocabulary vocabulary)
-    : stub_(std::move(stub)),
+    : address_(address),
+      stub_(std::move(stub)),
       info_(std::move(info)),
-      vocabulary_(std::move(vocabulary)) {}
+      vocabulary_(std::move(vocabulary)),
+      digest_(vocabulary_.MakeDigest()) {}
 
 absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
     absl::string_view text, bool add_special_tokens) const {
@@ -118,10 +128,16 @@ absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
   request.set_text(std::string(text));
   request.set_add_special_tokens(add_special_tokens);
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  context.set_deadline(DeadlineFor(text));
   v1::EncodeResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpc(stub_->Encode(&context, request, &response)));
+  if (response.vocabulary_digest() !=
+      std::string(digest_.begin(), digest_.end())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the tokenizer service at ", address_,
+        " has another vocabulary than it had; start the gateway again."));
+  }
   return std::vector<uint32_t>(response.token_ids().begin(),
                                response.token_ids().end());
 }
@@ -140,7 +156,7 @@ absl::StatusOr<std::string> RemoteTokenizer::RenderChat(
   v1::RenderChatRequest request;
   request.set_context_json(std::string(context_json));
   grpc::ClientContext context;
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCallTimeout));
+  context.set_deadline(DeadlineFor(context_json));
   v1::RenderChatResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
       FromGrpc(stub_->RenderChat(&context, request, &response)));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/digest.h"
 #include "proto/tokenizer.grpc.pb.h"
 #include "tokenizer_service/tokenizer.h"
 
@@ -19,7 +20,9 @@ namespace lockstep {
 //       auto tokenizer, RemoteTokenizer::Connect("localhost:50054", timeout));
 //
 // Thread-safe, as every Tokenizer. A service that does not answer is
-// UNAVAILABLE or DEADLINE_EXCEEDED, and is tried again at the next call.
+// UNAVAILABLE or DEADLINE_EXCEEDED, and is tried again at the next call. One
+// that has come back with another vocabulary is FAILED_PRECONDITION: its ids
+// would be decoded to other texts.
 class RemoteTokenizer : public Tokenizer {
  public:
   // Waits up to `timeout` for the service to answer. The sentence of a failure
@@ -38,12 +41,15 @@ class RemoteTokenizer : public Tokenizer {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
-  RemoteTokenizer(std::unique_ptr<v1::Tokenizer::Stub> stub, TokenizerInfo info,
+  RemoteTokenizer(const std::string& address,
+                  std::unique_ptr<v1::Tokenizer::Stub> stub, TokenizerInfo info,
                   Vocabulary vocabulary);
 
+  const std::string address_;
   const std::unique_ptr<v1::Tokenizer::Stub> stub_;
   const TokenizerInfo info_;
   const Vocabulary vocabulary_;
+  const Digest digest_;  // of vocabulary_
 };
 
 }  // namespace lockstep

@@ -25,19 +25,21 @@ class Remote {
                                     {v1::Tokenizer::service_full_name()});
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    auto tokenizer = RemoteTokenizer::Connect(
-        absl::StrCat("127.0.0.1:", server_->port()), absl::Seconds(30));
+    address_ = absl::StrCat("127.0.0.1:", server_->port());
+    auto tokenizer = RemoteTokenizer::Connect(address_, absl::Seconds(30));
     EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
     tokenizer_ = *std::move(tokenizer);
   }
 
   void Stop() { server_.reset(); }
+  const std::string& address() const { return address_; }
   const Tokenizer& operator*() const { return *tokenizer_; }
   const Tokenizer* operator->() const { return tokenizer_.get(); }
 
  private:
   TokenizerService service_;
   std::unique_ptr<GrpcServer> server_;
+  std::string address_;
   std::unique_ptr<RemoteTokenizer> tokenizer_;
 };
 
@@ -97,6 +99,26 @@ TEST(RemoteTokenizer, DecodesWithoutTheService) {
   EXPECT_EQ(*remote->Decode({'h', 'i'}, false), "hi");
   EXPECT_EQ(remote->Encode("hi", false).status().code(),
             absl::StatusCode::kUnavailable);
+}
+
+TEST(RemoteTokenizer, NoticesAServiceThatCameBackWithAnotherVocabulary) {
+  const FakeTokenizer local;
+  const auto other = OpenTokenizer("tests/goldens/tokenizers/small");
+  ASSERT_TRUE(other.ok()) << other.status();
+  Remote remote(&local);
+  const std::string address = remote.address();
+  remote.Stop();
+  TokenizerService service(other->get(), {.threads = 1, .queue = {.tasks = 1}});
+  const auto server = GrpcServer::Start(address, "listen", {&service}, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  absl::Status status;
+  do {  // until it has connected again
+    status = remote->Encode("hi", true).status();
+  } while (absl::IsUnavailable(status));
+  EXPECT_EQ(status, absl::FailedPreconditionError(absl::StrCat(
+                        "the tokenizer service at ", address,
+                        " has another vocabulary than it had; start the "
+                        "gateway again.")));
 }
 
 TEST(RemoteTokenizer, NamesTheAddressThatDoesNotAnswer) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
@@ -39,6 +40,10 @@ v1::Vocabulary::Kind ToProto(Vocabulary::Kind kind) {
   return v1::Vocabulary::KIND_UNSPECIFIED;
 }
 
+std::string ToBytes(const Digest& digest) {
+  return std::string(digest.begin(), digest.end());
+}
+
 template <typename Request>
 absl::StatusOr<Request> Parse(const grpc::ByteBuffer& buffer) {
   Request request;
@@ -51,7 +56,9 @@ absl::StatusOr<Request> Parse(const grpc::ByteBuffer& buffer) {
 
 TokenizerService::TokenizerService(const Tokenizer* tokenizer,
                                    const Options& options)
-    : tokenizer_(tokenizer), pool_("text", options.threads, options.queue) {}
+    : tokenizer_(tokenizer),
+      vocabulary_digest_(ToBytes(tokenizer->vocabulary().MakeDigest())),
+      pool_("text", options.threads, options.queue) {}
 
 template <typename Request, typename Response>
 grpc::ServerUnaryReactor* TokenizerService::Run(
@@ -118,6 +125,7 @@ absl::StatusOr<v1::EncodeResponse> TokenizerService::HandleEncode(
       tokenizer_->Encode(request.text(), add_special_tokens));
   v1::EncodeResponse response;
   response.mutable_token_ids()->Add(ids.begin(), ids.end());
+  response.set_vocabulary_digest(vocabulary_digest_);
   return response;
 }
 

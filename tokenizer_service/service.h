@@ -3,6 +3,8 @@
 #include <absl/status/statusor.h>
 #include <grpcpp/grpcpp.h>
 
+#include <string>
+
 #include "common/text_pool.h"
 #include "proto/tokenizer.grpc.pb.h"
 #include "tokenizer_service/tokenizer.h"
@@ -78,6 +80,7 @@ class TokenizerService
       const v1::GetVocabularyRequest& request) const;
 
   const Tokenizer* const tokenizer_;
+  const std::string vocabulary_digest_;  // as it is sent
   TextPool pool_;
 };
 

@@ -19,6 +19,19 @@ Vocabulary::Token Vocabulary::token(uint32_t id) const {
           entry.kind, entry.special};
 }
 
+Digest Vocabulary::MakeDigest() const {
+  DigestBuilder builder;
+  builder.Add(static_cast<uint64_t>(join_));
+  builder.Add(uint64_t{strip_leading_spaces_});
+  for (const Entry& entry : entries_) {
+    builder.Add(entry.end);
+    builder.Add(uint64_t{static_cast<uint8_t>(entry.kind)} << 1 |
+                uint64_t{entry.special});
+  }
+  builder.Add(bytes_);
+  return builder.Finish();
+}
+
 absl::Status Vocabulary::Check(absl::Span<const uint32_t> ids) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= size()) {

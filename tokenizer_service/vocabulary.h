@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
+
 namespace lockstep {
 
 // What each token id stands for and how a row of them becomes text: all that
@@ -56,6 +58,9 @@ class Vocabulary {
 
   // REQUIRES: id < size(). The view lives as long as this.
   Token token(uint32_t id) const;
+
+  // Of all that is in it, the same on every machine. Takes as long as it is.
+  Digest MakeDigest() const;
 
   // INVALID_ARGUMENT names the index, the id and the limit.
   absl::Status Check(absl::Span<const uint32_t> ids) const;

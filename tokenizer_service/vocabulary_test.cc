@@ -20,6 +20,30 @@ TEST(Vocabulary, GivesBackWhatWasAdded) {
   EXPECT_EQ(vocabulary.strip_leading_spaces(), 1);
 }
 
+TEST(Vocabulary, AnyDifferenceShowsInItsDigest) {
+  using Kind = Vocabulary::Kind;
+  using Join = Vocabulary::Join;
+  const auto digest_of = [](Vocabulary vocabulary, const char* first,
+                            const char* second, Kind kind, bool special) {
+    vocabulary.Add(first, Kind::kText);
+    vocabulary.Add(second, kind, special);
+    return vocabulary.MakeDigest();
+  };
+  const Vocabulary base(Join::kByteFallback, 1);
+  const Digest digest = digest_of(base, "ab", "c", Kind::kText, false);
+  EXPECT_EQ(digest_of(base, "ab", "c", Kind::kText, false), digest);
+  EXPECT_NE(digest_of(base, "a", "bc", Kind::kText, false), digest);
+  EXPECT_NE(digest_of(base, "ab", "d", Kind::kText, false), digest);
+  EXPECT_NE(digest_of(base, "ab", "c", Kind::kByte, false), digest);
+  EXPECT_NE(digest_of(base, "ab", "c", Kind::kText, true), digest);
+  EXPECT_NE(digest_of(Vocabulary(Join::kByteFallback, 0), "ab", "c",
+                      Kind::kText, false),
+            digest);
+  EXPECT_NE(
+      digest_of(Vocabulary(Join::kByteLevel, 1), "ab", "c", Kind::kText, false),
+      digest);
+}
+
 TEST(Vocabulary, NamesTheIdThatIsOutside) {
   Vocabulary vocabulary(Vocabulary::Join::kByteLevel);
   EXPECT_TRUE(vocabulary.Check({}).ok());
