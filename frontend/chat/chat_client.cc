@@ -1,8 +1,10 @@
 #include "frontend/chat/chat_client.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 
 #include <chrono>
+#include <utility>
 
 #include "common/grpc_server.h"
 #include "common/grpc_status.h"
@@ -14,16 +16,33 @@ constexpr std::chrono::seconds kListTimeout{10};
 
 }  // namespace
 
+void ChatCall::Cancel() {
+  is_cancelled_ = true;
+  context_.TryCancel();
+}
+
+void ChatCall::OnStarted() {
+  if (is_cancelled_) context_.TryCancel();
+}
+
 ChatClient::ChatClient(const std::string& address)
     : address_(address),
       stub_(v1::Inference::NewStub(grpc::CreateCustomChannel(
           address, grpc::InsecureChannelCredentials(), ChannelArguments()))) {}
 
-absl::StatusOr<std::string> ChatClient::ModelName() {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+absl::StatusOr<std::string> ChatClient::ModelName(ChatCall* call) {
+  call->context_.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+  const v1::ListModelsRequest request;
   v1::ListModelsResponse response;
-  const grpc::Status status = stub_->ListModels(&context, {}, &response);
+  grpc::Status status;
+  absl::Notification done;
+  stub_->async()->ListModels(&call->context_, &request, &response,
+                             [&](grpc::Status result) {
+                               status = std::move(result);
+                               done.Notify();
+                             });
+  call->OnStarted();
+  done.WaitForNotification();
   if (!status.ok()) return Describe(status);
   if (response.models().empty()) {
     return absl::UnavailableError(
@@ -33,15 +52,11 @@ absl::StatusOr<std::string> ChatClient::ModelName() {
 }
 
 ChatAnswer ChatClient::Ask(
-    const v1::GenerateRequest& request,
+    ChatCall* call, const v1::GenerateRequest& request,
     const std::function<void(absl::string_view)>& on_text) {
   ChatAnswer answer;
-  grpc::ClientContext context;
-  {
-    absl::MutexLock lock(&mutex_);
-    active_ = &context;
-  }
-  const auto stream = stub_->Generate(&context, request);
+  const auto stream = stub_->Generate(&call->context_, request);
+  call->OnStarted();
   v1::GenerateResponse response;
   while (stream->Read(&response)) {
     if (response.has_delta()) {
@@ -54,17 +69,8 @@ ChatAnswer ChatClient::Ask(
       answer.timing = response.summary().timing();
     }
   }
-  {
-    absl::MutexLock lock(&mutex_);
-    active_ = nullptr;
-  }
   answer.status = Describe(stream->Finish());
   return answer;
-}
-
-void ChatClient::Cancel() {
-  absl::MutexLock lock(&mutex_);
-  if (active_ != nullptr) active_->TryCancel();
 }
 
 absl::Status ChatClient::Describe(const grpc::Status& status) const {

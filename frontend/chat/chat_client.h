@@ -1,11 +1,10 @@
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
-#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,36 +13,52 @@
 
 namespace lockstep {
 
+// One call of a ChatClient, which Cancel ends: before it starts, while it runs;
+// afterwards nothing happens. Used for one call; Cancel from any thread.
+class ChatCall {
+ public:
+  void Cancel();
+  bool is_cancelled() const { return is_cancelled_; }
+
+ private:
+  friend class ChatClient;
+  // Once gRPC has the call: it forgets what was cancelled before.
+  void OnStarted();
+
+  grpc::ClientContext context_;
+  std::atomic<bool> is_cancelled_{false};
+};
+
 // How an answer ended, and what there was of it.
 struct ChatAnswer {
   std::string text;
   v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
   v1::Usage usage;
   v1::Timing timing;
-  absl::Status status;  // CANCELLED after Cancel
+  absl::Status status;
 };
 
-// The gateway, as the chat needs it. Errors are sentences for the user.
+// The gateway, as the chat needs it. Errors are sentences for the user. Any
+// thread.
+//
+//   ChatCall call;
+//   const ChatAnswer answer = client.Ask(&call, request, show);
+//   if (call.is_cancelled()) …
 class ChatClient {
  public:
   explicit ChatClient(const std::string& address);
 
-  absl::StatusOr<std::string> ModelName();
+  absl::StatusOr<std::string> ModelName(ChatCall* call);
 
-  // Blocks; `on_text` gets the answer's text as it comes. One call at a time.
-  ChatAnswer Ask(const v1::GenerateRequest& request,
+  // Blocks; `on_text` gets the answer's text as it comes.
+  ChatAnswer Ask(ChatCall* call, const v1::GenerateRequest& request,
                  const std::function<void(absl::string_view)>& on_text);
-
-  // Ends the answer in progress, if there is one. Any thread.
-  void Cancel();
 
  private:
   absl::Status Describe(const grpc::Status& status) const;
 
   const std::string address_;
   const std::unique_ptr<v1::Inference::Stub> stub_;
-  absl::Mutex mutex_;
-  grpc::ClientContext* active_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace lockstep

@@ -37,12 +37,21 @@ absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
   return options;
 }
 
+absl::StatusOr<std::string> ModelName(ChatClient& client, Terminal& terminal) {
+  ChatCall call;
+  const Terminal::InterruptWatch watch(terminal, [&] { call.Cancel(); });
+  auto name = client.ModelName(&call);
+  if (call.is_cancelled()) return absl::CancelledError("Cancelled.");
+  return name;
+}
+
 // See ChatSession::Run.
 absl::StatusOr<bool> Chat(int argc, char** argv, Terminal& terminal) {
   LOCKSTEP_ASSIGN_OR_RETURN(const ChatOptions options,
                             ParseOptions(argc, argv));
   ChatClient client(FLAGS_server);
-  LOCKSTEP_ASSIGN_OR_RETURN(const std::string model, client.ModelName());
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::string model,
+                            ModelName(client, terminal));
   if (terminal.is_interactive()) {
     terminal.WriteDim(
         absl::StrCat(model, " at ", FLAGS_server, "; /help lists commands."));

@@ -68,27 +68,26 @@ bool ChatSession::Run() {
 bool ChatSession::Ask() {
   v1::GenerateRequest request;
   *request.mutable_chat() = conversation_.prompt();
-  if (options_.temperature.has_value()) {
-    request.mutable_sampling()->set_temperature(*options_.temperature);
-  }
+  request.mutable_sampling()->set_temperature(options_.temperature);
   if (options_.max_tokens.has_value()) {
     request.mutable_sampling()->set_max_tokens(*options_.max_tokens);
   }
+  ChatCall call;
   ChatAnswer answer;
   {
-    const Terminal::InterruptWatch watch(*terminal_,
-                                         [this] { client_->Cancel(); });
-    answer = client_->Ask(
-        request, [this](absl::string_view text) { terminal_->Write(text); });
+    const Terminal::InterruptWatch watch(*terminal_, [&] { call.Cancel(); });
+    answer = client_->Ask(&call, request, [this](absl::string_view text) {
+      terminal_->Write(text);
+    });
   }
   if (!answer.text.empty()) terminal_->Write("\n");
-  Remark(answer);
+  Remark(answer, call.is_cancelled());
   conversation_.OnAnswer(answer.text);
-  return terminal_->is_interactive() || !absl::IsCancelled(answer.status);
+  return terminal_->is_interactive() || !call.is_cancelled();
 }
 
-void ChatSession::Remark(const ChatAnswer& answer) {
-  if (absl::IsCancelled(answer.status)) {
+void ChatSession::Remark(const ChatAnswer& answer, bool was_cancelled) {
+  if (was_cancelled && !answer.status.ok()) {
     if (terminal_->is_interactive()) terminal_->WriteDim("(cut short)");
     return;
   }

@@ -12,8 +12,8 @@ namespace lockstep {
 
 struct ChatOptions {
   std::string system;
-  std::optional<float> temperature;    // the server's default where not set
-  std::optional<uint32_t> max_tokens;  // likewise
+  float temperature = 0;
+  std::optional<uint32_t> max_tokens;  // the rest of the context if not set
 };
 
 // A chat from its first line to its last: lines from the terminal, answers from
@@ -31,7 +31,7 @@ class ChatSession {
  private:
   // False: Ctrl-C, and nobody is there to go on.
   bool Ask();
-  void Remark(const ChatAnswer& answer);
+  void Remark(const ChatAnswer& answer, bool was_cancelled);
 
   const ChatOptions options_;
   Terminal* const terminal_;

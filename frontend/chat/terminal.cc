@@ -95,6 +95,7 @@ void Terminal::Write(absl::string_view text) {
 }
 
 void Terminal::WriteDim(absl::string_view text) {
+  if (!is_interactive_) return WriteError(text);
   std::fprintf(stdout, has_color_ ? "\033[2m%.*s\033[0m\n" : "%.*s\n",
                static_cast<int>(text.size()), text.data());
   std::fflush(stdout);

@@ -12,9 +12,9 @@ namespace lockstep {
 // end of the program. Works on pipes and files too; then there is no prompt and
 // no color.
 //
-//   Terminal terminal;  // first thing in main: threads inherit that SIGINT
-//   waits std::string line; while (terminal.ReadLine(&line) ==
-//   Terminal::Event::kLine) …
+//   Terminal terminal;  // first thing in main: blocks SIGINT, for threads too
+//   std::string line;
+//   while (terminal.ReadLine(&line) == Terminal::Event::kLine) …
 //
 // One thread, but for the callback of an InterruptWatch.
 class Terminal {
@@ -33,8 +33,10 @@ class Terminal {
   // the end of the input.
   Event ReadLine(std::string* line);
 
-  void Write(absl::string_view text);     // at once
-  void WriteDim(absl::string_view text);  // a remark, on a line of its own
+  void Write(absl::string_view text);  // at once
+  // A remark, on a line of its own; to standard error where the output is for a
+  // program.
+  void WriteDim(absl::string_view text);
   // To standard error, on a line of its own.
   void WriteError(absl::string_view text);
 

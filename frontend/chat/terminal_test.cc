@@ -79,5 +79,14 @@ TEST_F(TerminalTest, CtrlCIsACallWhileItIsWatched) {
   EXPECT_EQ(terminal_->ReadLine(&line_), Event::kLine);
 }
 
+TEST_F(TerminalTest, RemarksStayOutOfWhatAProgramReads) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  terminal_->Write("answer");
+  terminal_->WriteDim("remark");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "answer");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "remark\n");
+}
+
 }  // namespace
 }  // namespace lockstep

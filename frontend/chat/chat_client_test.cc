@@ -1,0 +1,111 @@
+#include "frontend/chat/chat_client.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/grpc_server.h"
+
+namespace lockstep {
+namespace {
+
+// A gateway that answers a question with one word and then nothing, and says
+// nothing at all of its models.
+class SilentGateway : public v1::Inference::CallbackService {
+ public:
+  SilentGateway() {
+    auto server = GrpcServer::Start("127.0.0.1:0", "listen", {this}, {});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+  void Stop() { server_ = nullptr; }
+
+ private:
+  class Stream : public grpc::ServerWriteReactor<v1::GenerateResponse> {
+   public:
+    Stream() {
+      word_.mutable_delta()->set_text("word");
+      StartWrite(&word_);
+    }
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+
+   private:
+    v1::GenerateResponse word_;
+  };
+
+  class Silence : public grpc::ServerUnaryReactor {
+   public:
+    void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+    void OnDone() override { delete this; }
+  };
+
+  grpc::ServerWriteReactor<v1::GenerateResponse>* Generate(
+      grpc::CallbackServerContext*, const v1::GenerateRequest*) override {
+    return new Stream;
+  }
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext*,
+                                       const v1::ListModelsRequest*,
+                                       v1::ListModelsResponse*) override {
+    return new Silence;
+  }
+
+  std::unique_ptr<GrpcServer> server_;
+};
+
+constexpr auto kIgnore = [](absl::string_view) {};
+
+TEST(ChatClient, CancelEndsTheAnswerThatIsBeingWritten) {
+  SilentGateway gateway;
+  ChatClient client(gateway.address());
+  ChatCall call;
+  const ChatAnswer answer =
+      client.Ask(&call, {}, [&](absl::string_view) { call.Cancel(); });
+  EXPECT_TRUE(call.is_cancelled());
+  EXPECT_EQ(answer.text, "word");
+  EXPECT_TRUE(absl::IsCancelled(answer.status)) << answer.status;
+}
+
+TEST(ChatClient, CancelIsRememberedUntilTheCallStarts) {
+  SilentGateway gateway;
+  ChatClient client(gateway.address());
+  ChatCall asking, listing;
+  asking.Cancel();
+  listing.Cancel();
+  EXPECT_TRUE(absl::IsCancelled(client.Ask(&asking, {}, kIgnore).status));
+  EXPECT_TRUE(absl::IsCancelled(client.ModelName(&listing).status()));
+}
+
+TEST(ChatClient, CancelEndsTheWaitForTheModelsName) {
+  SilentGateway gateway;
+  ChatClient client(gateway.address());
+  ChatCall call;
+  std::thread user([&] { call.Cancel(); });
+  EXPECT_TRUE(absl::IsCancelled(client.ModelName(&call).status()));
+  user.join();
+}
+
+// gRPC says so in its own words only, which may change.
+TEST(ChatClient, TellsWhatToDoWhereThereIsNoGateway) {
+  SilentGateway gateway;
+  const std::string address = gateway.address();
+  gateway.Stop();
+  ChatClient client(address);
+  const auto error = absl::UnavailableError(absl::StrCat(
+      "There is no gateway at ", address,
+      "; start one with ./lockstep up, or name another with --server."));
+  ChatCall listing, asking;
+  EXPECT_EQ(client.ModelName(&listing).status(), error);
+  EXPECT_EQ(client.Ask(&asking, {}, kIgnore).status, error);
+}
+
+}  // namespace
+}  // namespace lockstep
