@@ -80,10 +80,10 @@ void WorkerMonitor::FollowOnce() {
       Set(NotReady(client_->address()));
       continue;
     }
-    auto model = FetchModel();
+    const auto model = FetchModel();
     const bool is_usable = model.ok();
     if (!is_usable) broken = model.status();
-    Set(std::move(model));
+    Set(model);
     // Try anew from the start, until the worker has a model that fits.
     if (!is_usable || !SetActive(&context)) context.TryCancel();
   }
@@ -98,7 +98,13 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
   if (!SetActive(&context)) return NotReady(client_->address());
   auto info = client_->GetModelInfo(&context);
   SetActive(nullptr);
-  if (!info.ok()) return Unreachable(client_->address());
+  if (absl::IsUnavailable(info.status()))
+    return Unreachable(client_->address());
+  if (!info.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        "the worker at ", client_->address(),
+        " does not say what it serves: ", info.status().message()));
+  }
   if (info->vocabulary_size() < tokenizer_vocabulary_size_) {
     return absl::UnavailableError(absl::StrCat(
         "the worker at ", client_->address(), " serves ", info->name(),
@@ -110,18 +116,19 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
                      info->vocabulary_size()};
 }
 
-void WorkerMonitor::Set(absl::StatusOr<ServedModel> model) {
+void WorkerMonitor::Set(const absl::StatusOr<ServedModel>& model) {
+  bool is_news = false;
   bool turned = false;
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     turned = model.ok() != model_.ok();
-    const bool is_news = turned || model.status() != model_.status();
-    LOG_IF(INFO, is_news && model.ok())
-        << "the worker at " << client_->address() << " serves " << model->name;
-    LOG_IF(WARNING, is_news && !model.ok()) << model.status().message();
-    model_ = std::move(model);
+    is_news = turned || model.status() != model_.status();
+    model_ = model;
   }
+  LOG_IF(INFO, is_news && model.ok())
+      << "the worker at " << client_->address() << " serves " << model->name;
+  LOG_IF(WARNING, is_news && !model.ok()) << model.status().message();
   if (turned) on_change_();
 }
 

@@ -43,7 +43,7 @@ class WorkerMonitor {
   void Follow();      // the thread
   void FollowOnce();  // one connection, until it breaks
   absl::StatusOr<ServedModel> FetchModel();
-  void Set(absl::StatusOr<ServedModel> model);
+  void Set(const absl::StatusOr<ServedModel>& model);
 
   // For the time of a call, so that Stop can end it. False: it is to
   // end already.
