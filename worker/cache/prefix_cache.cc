@@ -24,7 +24,7 @@ bool PrefixCache::Allocate(int count, std::vector<int32_t>* pages) {
   if (count > pool_.num_free()) {
     scratch_.clear();
     tree_.Evict(count - pool_.num_free(), &scratch_);
-    Free(scratch_);
+    for (const int32_t page : scratch_) pool_.Free(page);  // available before
   }
   for (int i = 0; i < count; ++i) pages->push_back(pool_.Allocate());
   return true;
@@ -34,8 +34,10 @@ void PrefixCache::Insert(absl::Span<const uint32_t> tokens,
                          absl::Span<int32_t> pages, PrefixHold* hold) {
   CHECK_GE(pages.size(), hold->num_pages_);
   scratch_.clear();
+  const int num_cached = tree_.num_pages();
   const RadixTree::Position position =
       tree_.Insert(tokens, pages, step_, &scratch_);
+  num_gains_ += tree_.num_pages() - num_cached;
   tree_.Lock(position.node);
   Release(*hold);
   hold->node_ = position.node;
@@ -43,12 +45,19 @@ void PrefixCache::Insert(absl::Span<const uint32_t> tokens,
   Free(scratch_);
 }
 
-void PrefixCache::Release(const PrefixHold& hold) {
+void PrefixCache::Unmatch(const PrefixHold& hold) {
   if (hold.node_ != nullptr) tree_.Unlock(hold.node_);
+}
+
+void PrefixCache::Release(const PrefixHold& hold) {
+  const int num_evictable = tree_.num_evictable();
+  Unmatch(hold);
+  num_gains_ += tree_.num_evictable() - num_evictable;
 }
 
 void PrefixCache::Free(absl::Span<const int32_t> pages) {
   for (const int32_t page : pages) pool_.Free(page);
+  num_gains_ += pages.size();
 }
 
 }  // namespace lockstep

@@ -48,6 +48,11 @@ class PrefixCache {
   // and nothing changed, if there are not so many.
   bool Allocate(int count, std::vector<int32_t>* pages);
 
+  // Counts up with each page that becomes available and each that becomes
+  // shared. Whoever is short of `n` pages, those matched and those available
+  // taken together, is so until this has grown by `n`.
+  int64_t num_gains() const { return num_gains_; }
+
   // Pages that Allocate could give.
   int num_available() const { return pool_.num_free() + tree_.num_evictable(); }
 
@@ -60,6 +65,8 @@ class PrefixCache {
 
   // Gives back what Match or Insert locked.
   void Release(const PrefixHold& hold);
+  // Gives back what Match has just locked, which is no gain.
+  void Unmatch(const PrefixHold& hold);
 
   // Gives back pages that belong to the caller alone.
   void Free(absl::Span<const int32_t> pages);
@@ -78,6 +85,7 @@ class PrefixCache {
   PagePool pool_;
   RadixTree tree_;
   uint64_t step_ = 0;
+  int64_t num_gains_ = 0;
   std::vector<int32_t> scratch_;
 };
 

@@ -18,15 +18,13 @@ struct SequenceSpan {
   // next one.
   bool samples = false;
   // Prompt positions whose logits are wanted for prompt log-probabilities:
-  // logits of position p describe prompt token p + 1. Empty when equal.
+  // logits of position p describe prompt token p + 1, so never the position
+  // that chooses the next token. Empty when equal.
   int prompt_logits_begin = 0;
   int prompt_logits_end = 0;
 
   int num_logits_rows() const {
-    const bool last_is_prompt = prompt_logits_end == begin + count &&
-                                prompt_logits_end > prompt_logits_begin;
-    return prompt_logits_end - prompt_logits_begin +
-           (samples && !last_is_prompt ? 1 : 0);
+    return prompt_logits_end - prompt_logits_begin + (samples ? 1 : 0);
   }
 };
 

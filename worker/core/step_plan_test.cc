@@ -23,13 +23,6 @@ TEST(SequenceSpanTest, CountsRowsOfPromptPositionsAndOfTheSample) {
         .prompt_logits_begin = 1,
         .prompt_logits_end = 4},
        4},
-      // One row serves the last prompt position and the sample.
-      {{.begin = 0,
-        .count = 4,
-        .samples = true,
-        .prompt_logits_begin = 1,
-        .prompt_logits_end = 4},
-       3},
   };
   for (const auto& row : rows) EXPECT_EQ(row.span.num_logits_rows(), row.rows);
 }

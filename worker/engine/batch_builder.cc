@@ -50,13 +50,8 @@ void BatchBuilder::AddSpan(int index, const SequenceSpan& span) {
            first_token + position - span.begin);
   }
   if (!span.samples) return;
-  if (span.prompt_logits_end > span.prompt_logits_begin &&
-      span.prompt_logits_end == end) {
-    rows_.back().samples = true;  // one row for both
-  } else {
-    AddRow({.span = index, .position = end - 1, .samples = true},
-           first_token + span.count - 1);
-  }
+  AddRow({.span = index, .position = end - 1, .is_prompt = false},
+         first_token + span.count - 1);
 }
 
 void BatchBuilder::AddRow(const LogitsRow& row, int token) {

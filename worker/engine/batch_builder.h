@@ -12,10 +12,10 @@ namespace lockstep {
 
 // A row of logits of a step, and what it is for.
 struct LogitsRow {
-  int span = 0;            // of the plan
-  int position = 0;        // of the token that it follows
-  bool is_prompt = false;  // scores the prompt token at position + 1
-  bool samples = false;    // chooses the sequence's next token
+  int span = 0;      // of the plan
+  int position = 0;  // of the token that it follows
+  // Scores the prompt token at position + 1; else chooses the sequence's next.
+  bool is_prompt = false;
 };
 
 // Turns a plan into the decoder's input. Spans keep the plan's order; a span's

@@ -59,7 +59,6 @@ TEST(BatchBuilder, PutsSpansBehindEachOther) {
   ASSERT_EQ(builder.rows().size(), 1);
   EXPECT_EQ(builder.rows()[0].span, 1);
   EXPECT_EQ(builder.rows()[0].position, 5);
-  EXPECT_TRUE(builder.rows()[0].samples);
   EXPECT_FALSE(builder.rows()[0].is_prompt);
 }
 
@@ -90,29 +89,13 @@ TEST(BatchBuilder, PromptRowsComeBeforeTheSampledOne) {
   //   batch    first 2 | second 2 3 4 5
   //   index          0 |        1 2 3 4
   EXPECT_THAT(builder.input().logits_tokens, ElementsAre(0, 2, 3, 4));
-  std::vector<int> positions;
+  std::vector<int> prompt_positions, sampled_positions;
   for (const LogitsRow& row : builder.rows()) {
-    positions.push_back(row.position);
-    EXPECT_NE(row.is_prompt, row.samples);
+    (row.is_prompt ? prompt_positions : sampled_positions)
+        .push_back(row.position);
   }
-  EXPECT_THAT(positions, ElementsAre(2, 3, 4, 5));
-}
-
-TEST(BatchBuilder, OneRowServesPromptAndSample) {
-  const auto sequence = MakeSequence(0, 4, {0});
-  const SequenceSpan span = {.sequence = sequence.get(),
-                             .begin = 0,
-                             .count = 3,
-                             .samples = true,
-                             .prompt_logits_begin = 1,
-                             .prompt_logits_end = 3};
-  StepPlan plan;
-  plan.spans.push_back(span);
-  BatchBuilder builder(kLimits);
-  builder.Build(plan);
-  ASSERT_EQ(builder.rows().size(), span.num_logits_rows());
-  EXPECT_FALSE(builder.rows()[0].samples);
-  EXPECT_TRUE(builder.rows()[1].samples && builder.rows()[1].is_prompt);
+  EXPECT_THAT(prompt_positions, ElementsAre(3, 4));
+  EXPECT_THAT(sampled_positions, ElementsAre(2, 5));
 }
 
 TEST(BatchBuilder, ForgetsTheStepBefore) {

@@ -55,13 +55,12 @@ void RowSampler::SampleRow(int row, Scratch* scratch) {
         scratch->sampler.Logprobs(logits,
                                   sequence.tokens()[wanted.position + 1],
                                   sampling.prompt_logprobs_plus_one() - 1);
+    return;
   }
-  if (wanted.samples) {
-    out.token = scratch->sampler.Sample(logits, sequence);
-    if (sampling.logprobs_plus_one() > 0) {
-      out.logprobs.push_back(scratch->sampler.Logprobs(
-          logits, out.token, sampling.logprobs_plus_one() - 1));
-    }
+  out.token = scratch->sampler.Sample(logits, sequence);
+  if (sampling.logprobs_plus_one() > 0) {
+    out.logprobs.push_back(scratch->sampler.Logprobs(
+        logits, out.token, sampling.logprobs_plus_one() - 1));
   }
 }
 

@@ -12,13 +12,6 @@ void PlanDigest::AddSampled(const StepPlan& plan, const StepResult& result) {
   builder_.Add(absl::MakeConstSpan(sampled_));
 }
 
-void PlanDigest::AddMessage(const v1::RankMessage& message) {
-  // The same bytes on every rank: they are one build, and RankMessage has no
-  // map fields.
-  message.SerializeToString(&message_);
-  builder_.Add(absl::string_view(message_));
-}
-
 Digest PlanDigest::Next(SchedulerState* state) {
   const StepPlan& plan = state->plan;
   builder_.Add(last_);

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "common/digest.h"
-#include "proto/group.pb.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
 #include "worker/scheduler/scheduler_state.h"
@@ -12,13 +10,13 @@
 namespace lockstep {
 
 // The chain of digests by which ranks compare their states: each covers the
-// one before, the ids sampled since, the messages applied and the plan. Page
+// one before, the ids sampled since and the plan. (The messages are the step
+// loop's to add, as the bytes they came in.) Page
 // tables enter page by page, each entry when a span first uses it and once more
 // when it was rewritten, so that a step costs what it changes.
 class PlanDigest {
  public:
   void AddSampled(const StepPlan& plan, const StepResult& result);
-  void AddMessage(const v1::RankMessage& message);
 
   // The digest of the step planned in `state`, for its plan.
   Digest Next(SchedulerState* state);
@@ -28,7 +26,6 @@ class PlanDigest {
 
   DigestBuilder builder_;
   Digest last_ = {};
-  std::string message_;
   std::vector<uint32_t> sampled_;
 };
 

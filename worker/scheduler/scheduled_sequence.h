@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "worker/cache/prefix_cache.h"
@@ -47,6 +48,8 @@ struct ScheduledSequence {
   bool decodes = false;
   bool was_scheduled = false;  // ever
   PrefixHold prefix;           // the first pages of sequence.pages()
+  // Set once pages were refused: see SequencePages::Acquire.
+  std::optional<int64_t> acquirable_from;
   int prompt_logits_done = 0;  // positions below it are reported
   int digested_pages = 0;      // of sequence.pages(), covered by the digest
 };

@@ -18,7 +18,6 @@ class Scheduler::Impl {
 
   void Apply(const v1::RankMessage& message) {
     CHECK(!planned_) << "a message between Plan and Commit";
-    digest_.AddMessage(message);
     switch (message.kind_case()) {
       case v1::RankMessage::kAdd:
         return ApplyAdd(message.add(), &state_);

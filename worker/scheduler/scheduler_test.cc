@@ -181,6 +181,22 @@ TEST(SchedulerTest, ResumedTokensCountAsOutput) {
                                           alone.tokens.end()));
 }
 
+// Another group's request, taken over by one that has computed it before.
+TEST(SchedulerTest, ResumedTokensAreNoCachedPromptTokens) {
+  const v1::AddRequest whole = MakeRequest(TokenRun(1, 5), 20);
+  SchedulerDriver driver(Options());
+  driver.Add(whole);
+  driver.RunUntilIdle();
+  const std::vector<uint32_t> tokens = driver.outputs().of({1, 0}).tokens;
+  v1::AddRequest resumed = whole;
+  resumed.mutable_resume_token_ids()->Assign(tokens.begin(),
+                                             tokens.begin() + 15);
+  driver.Add(resumed);
+  driver.RunUntilIdle();
+  EXPECT_EQ(driver.outputs().of({2, 0}).cached_tokens, 5);
+  driver.ExpectAllAsAlone();
+}
+
 TEST(SchedulerTest, NothingIsLeftToComputeOfAFullyResumedRequest) {
   v1::AddRequest request = MakeRequest(TokenRun(1, 5), 2);
   request.add_resume_token_ids(8);

@@ -15,18 +15,25 @@ bool SequencePages::Acquire(ScheduledSequence& scheduled, int reserve_pages) {
   Sequence& sequence = scheduled.sequence;
   std::vector<int32_t>& pages = sequence.mutable_pages();
   CHECK(pages.empty() && sequence.num_computed() == 0);
+  if (scheduled.acquirable_from.has_value() &&
+      cache_.num_gains() < *scheduled.acquirable_from + reserve_pages) {
+    return false;
+  }
   PrefixHold prefix;
   if (!sequence.request().bypass_prefix_cache()) {
     prefix = cache_.Match(
         sequence.tokens().first(scheduled.max_cached_tokens()), &pages);
   }
   const int missing = PagesFor(sequence.num_tokens()) - prefix.num_pages();
-  if (missing + reserve_pages > cache_.num_available()) {
-    cache_.Release(prefix);
+  const int shortage = missing - cache_.num_available();
+  if (shortage + reserve_pages > 0) {
+    cache_.Unmatch(prefix);
     pages.clear();
+    scheduled.acquirable_from = cache_.num_gains() + shortage;
     return false;
   }
   CHECK(cache_.Allocate(missing, &pages));
+  scheduled.acquirable_from.reset();
   scheduled.prefix = prefix;
   scheduled.digested_pages = 0;
   sequence.set_num_computed(prefix.num_pages() * page_size_);

@@ -18,7 +18,9 @@ class SequencePages {
 
   // Gives a sequence without pages those for all its tokens, so that
   // `reserve_pages` more could still be given; what the cache has of them
-  // counts as computed. False, and nothing changed, if they do not suffice.
+  // counts as computed. False, and no page given, if they do not suffice; then
+  // it does not look into the cache for this sequence again before there have
+  // been enough gains, so that a long prompt may wait at no cost.
   bool Acquire(ScheduledSequence& scheduled, int reserve_pages);
 
   // Makes room for the position after the computed ones. False, and nothing

@@ -2,7 +2,9 @@
 
 #include <glog/logging.h>
 
-#include "worker/scheduler/prefill_chunk.h"
+#include <algorithm>
+
+#include "worker/scheduler/next_span.h"
 
 namespace lockstep {
 namespace {
@@ -36,8 +38,8 @@ void StepPlanner::PlanDecodes() {
   for (size_t i = 0; i < running.size(); ++i) {
     if (!running[i]->decodes) continue;
     if (!MakeRoomToGrow(running[i])) return;
-    AddSpan(running[i], NextPrefillChunk(*running[i], /*max_tokens=*/1,
-                                         /*max_rows=*/1));
+    AddSpan(running[i], NextSpan(*running[i], /*max_tokens=*/1,
+                                 /*max_rows=*/1));
   }
 }
 
@@ -95,8 +97,7 @@ bool StepPlanner::Admit(ScheduledSequence* scheduled) {
 }
 
 void StepPlanner::AddChunk(ScheduledSequence* scheduled) {
-  const SequenceSpan span =
-      NextPrefillChunk(*scheduled, tokens_left(), rows_left());
+  const SequenceSpan span = NextSpan(*scheduled, tokens_left(), rows_left());
   if (span.count > 0) AddSpan(scheduled, span);
 }
 
@@ -109,7 +110,9 @@ void StepPlanner::AddSpan(ScheduledSequence* scheduled,
   state_.planned.push_back(scheduled);
   if (scheduled->was_scheduled) return;
   scheduled->was_scheduled = true;
-  state_.sink->OnFirstScheduled(scheduled->id(), span.begin);
+  const int cached_tokens =  // resumed ones are no prompt's
+      std::min(span.begin, scheduled->sequence.num_prompt_tokens());
+  state_.sink->OnFirstScheduled(scheduled->id(), cached_tokens);
 }
 
 }  // namespace lockstep

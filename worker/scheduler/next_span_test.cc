@@ -1,4 +1,4 @@
-#include "worker/scheduler/prefill_chunk.h"
+#include "worker/scheduler/next_span.h"
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ constexpr Row kRows[] = {
     {"PromptRowsAndNoneToSample", 4, 0, 0, 100, 7, 11, false, 0, 7},
 };
 
-TEST(PrefillChunkTest, TakesWhatTokensAndRowsAllow) {
+TEST(NextSpanTest, TakesWhatTokensAndRowsAllow) {
   for (const Row& row : kRows) {
     SCOPED_TRACE(row.name);
     auto request = std::make_shared<v1::AddRequest>();
@@ -59,8 +59,7 @@ TEST(PrefillChunkTest, TakesWhatTokensAndRowsAllow) {
     scheduled.sequence.set_num_computed(row.computed);
     scheduled.prompt_logits_done = std::max(row.logprobs_done, 0);
 
-    const SequenceSpan span =
-        NextPrefillChunk(scheduled, row.max_tokens, row.max_rows);
+    const SequenceSpan span = NextSpan(scheduled, row.max_tokens, row.max_rows);
     EXPECT_EQ(span.sequence, &scheduled.sequence);
     EXPECT_EQ(span.begin, row.computed);
     EXPECT_EQ(span.begin + span.count, row.end);
@@ -71,7 +70,7 @@ TEST(PrefillChunkTest, TakesWhatTokensAndRowsAllow) {
   }
 }
 
-TEST(PrefillChunkTest, OnlyTheFirstChoiceReportsThePrompt) {
+TEST(NextSpanTest, OnlyTheFirstChoiceReportsThePrompt) {
   auto request = std::make_shared<v1::AddRequest>();
   for (int i = 0; i < 8; ++i) request->add_prompt_token_ids(i);
   request->mutable_sampling()->set_n(2);

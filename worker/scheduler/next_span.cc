@@ -1,11 +1,11 @@
-#include "worker/scheduler/prefill_chunk.h"
+#include "worker/scheduler/next_span.h"
 
 #include <algorithm>
 
 namespace lockstep {
 
-SequenceSpan NextPrefillChunk(const ScheduledSequence& scheduled,
-                              int max_tokens, int max_rows) {
+SequenceSpan NextSpan(const ScheduledSequence& scheduled, int max_tokens,
+                      int max_rows) {
   const Sequence& sequence = scheduled.sequence;
   const int begin = sequence.num_computed();
   const int last = sequence.num_tokens() - 1;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "worker/core/step_plan.h"
+#include "worker/scheduler/scheduled_sequence.h"
+
+namespace lockstep {
+
+// The largest part of what `scheduled` has to compute next, of a prefill or a
+// decode, that takes at most `max_tokens` tokens and `max_rows` rows of logits;
+// its count may be 0. Rows
+// are taken by prompt positions whose log-probabilities are wanted, and by the
+// last token.
+// REQUIRES: max_tokens >= 1, max_rows >= 0.
+SequenceSpan NextSpan(const ScheduledSequence& scheduled, int max_tokens,
+                      int max_rows);
+
+}  // namespace lockstep
