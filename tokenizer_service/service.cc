@@ -15,9 +15,6 @@
 namespace lockstep {
 namespace {
 
-// More than the longest context of any model.
-constexpr int kMaxTokenIds = 1 << 20;
-
 v1::Vocabulary::Join ToProto(Vocabulary::Join join) {
   switch (join) {
     case Vocabulary::Join::kByteLevel:
@@ -131,10 +128,10 @@ absl::StatusOr<v1::EncodeResponse> TokenizerService::HandleEncode(
 
 absl::StatusOr<v1::DecodeResponse> TokenizerService::HandleDecode(
     const v1::DecodeRequest& request) const {
-  if (request.token_ids_size() > kMaxTokenIds) {
+  if (request.token_ids_size() > kMaxDecodedIds) {
     return absl::InvalidArgumentError(
         absl::StrCat("token_ids has ", request.token_ids_size(),
-                     " ids, more than the ", kMaxTokenIds, " allowed."));
+                     " ids, more than the ", kMaxDecodedIds, " allowed."));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::string text,

@@ -15,6 +15,8 @@ namespace lockstep {
 
 // The longest text to encode, and the longest context_json.
 inline constexpr size_t kMaxTextBytes = 16 << 20;
+// The most ids that a service decodes at once: more than any model's context.
+inline constexpr int kMaxDecodedIds = 1 << 20;
 
 struct TokenizerInfo {
   // Ids are below it. Some may have no token: models pad their vocabularies.

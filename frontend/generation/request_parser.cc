@@ -13,6 +13,7 @@
 
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
+#include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
 namespace {
@@ -242,10 +243,10 @@ absl::StatusOr<DetokenizeSpec> ParseDetokenizeRequest(
     const v1::DetokenizeRequest& request, const ServedModel& model) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
-  if (request.token_ids_size() > static_cast<int>(kMaxDetokenizeIds)) {
+  if (request.token_ids_size() > kMaxDecodedIds) {
     return InvalidArgumentError(
         StrCat("token_ids holds ", request.token_ids_size(), " ids; at most ",
-               kMaxDetokenizeIds, " are allowed."));
+               kMaxDecodedIds, " are allowed."));
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckTokenIds("token_ids", request.token_ids(), model));

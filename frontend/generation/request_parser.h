@@ -20,7 +20,6 @@ inline constexpr size_t kMaxBytesPerToken = 128;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopStringBytes = 1024;
 inline constexpr size_t kMaxRequestIdBytes = 128;
-inline constexpr size_t kMaxDetokenizeIds = 1 << 20;
 
 // The request as the pipeline wants it, or INVALID_ARGUMENT naming field, value
 // and limit; NOT_FOUND names the models there are. A field this build does not

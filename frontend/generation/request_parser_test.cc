@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tokenizer_service/tokenizer.h"
+
 namespace lockstep {
 namespace {
 
@@ -185,7 +187,7 @@ TEST(RequestParser, Detokenize) {
   EXPECT_EQ(ParseDetokenizeRequest(request, kModel).status(),
             absl::InvalidArgumentError("token_ids[1] is 300; it must be below "
                                        "the vocabulary size 300."));
-  request.mutable_token_ids()->Resize(kMaxDetokenizeIds + 1, 0);
+  request.mutable_token_ids()->Resize(kMaxDecodedIds + 1, 0);
   EXPECT_EQ(ParseDetokenizeRequest(request, kModel).status(),
             absl::InvalidArgumentError("token_ids holds 1048577 ids; at most "
                                        "1048576 are allowed."));

@@ -93,6 +93,20 @@ TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {
   EXPECT_TRUE(monitor.Model().ok());
 }
 
+TEST(WorkerMonitor, AWorkerThatDoesNotSayWhatItServesIsQuoted) {
+  FakeWorker worker;
+  worker.set_model_info_error(absl::PermissionDeniedError("not to you."));
+  worker.Start();
+  WorkerClient client(worker.address());
+  WorkerMonitor monitor(&client, kVocabularySize);
+  monitor.Start([] {});
+  worker.WaitForModelInfos(2);  // so what the first said is known
+  EXPECT_EQ(monitor.Model().status(),
+            absl::UnavailableError(
+                absl::StrCat("the worker at ", worker.address(),
+                             " does not say what it serves: not to you.")));
+}
+
 TEST(WorkerMonitor, StopsWhileItWaits) {
   WorkerClient client("127.0.0.1:1");
   WorkerMonitor monitor(&client, kVocabularySize);

@@ -261,7 +261,7 @@ grpc::ServerUnaryReactor* FakeWorker::GetModelInfo(
   }
   *response = model_info_;
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(grpc::Status::OK);
+  reactor->Finish(ToGrpc(model_info_error_));
   return reactor;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/grpc_server.h"
@@ -63,6 +64,11 @@ class FakeWorker : private v1::Worker::CallbackService {
   // vocabulary, unless changed.
   v1::ModelInfo& model_info() { return model_info_; }
 
+  // Before Start; what GetModelInfo answers instead.
+  void set_model_info_error(absl::Status error) {
+    model_info_error_ = std::move(error);
+  }
+
   // Serves; again on the same port after a Stop. SERVING.
   void Start();
   // Breaks every stream, and is gone.
@@ -95,6 +101,7 @@ class FakeWorker : private v1::Worker::CallbackService {
                                          v1::ModelInfo* response) override;
 
   v1::ModelInfo model_info_;
+  absl::Status model_info_error_;
   int port_ = 0;
   std::unique_ptr<GrpcServer> server_;
 

@@ -59,6 +59,26 @@ TEST_F(Door, AnErrorIsASentence) {
   EXPECT_EQ(error_.data, nullptr);
 }
 
+// The tokenizers crate says so by a panic, whose words may change.
+TEST_F(Door, ATextThatWearsTheSplittingRuleOutIsTheTextsFault) {
+  const std::string json = R"({
+    "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []},
+    "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(a|aa)+b"},
+                      "behavior": "Isolated", "invert": false}})";
+  LtTokenizer* tokenizer = nullptr;
+  ASSERT_EQ(lt_tokenizer_new(Data(json), json.size(), &tokenizer, &error_),
+            LT_OK)
+      << Take(error_);
+  const std::string text(60, 'a');
+  LtIds ids = {};
+  EXPECT_EQ(lt_encode(tokenizer, Data(text), text.size(), false, &ids, &error_),
+            LT_INVALID);
+  EXPECT_EQ(Take(error_),
+            "the text has a run of alike characters that is too long for the "
+            "tokenizer's splitting rule");
+  lt_tokenizer_free(tokenizer);
+}
+
 TEST_F(Door, EncodesAndDecodes) {
   const std::string text = "the <s>";
   LtIds ids = {};
