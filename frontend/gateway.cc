@@ -29,6 +29,9 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
       GrpcServer::Start(options.listen, "listen", {&gateway->service_},
                         {v1::Inference::service_full_name()},
                         kMaxRequestBytes));
+  LOG(INFO) << "listening on port " << gateway->port()
+            << "; serving once the worker at " << options.worker_address
+            << " is ready";
   gateway->monitor_.Start(
       [gateway = gateway.get()] { gateway->OnWorkerChange(); });
   return gateway;

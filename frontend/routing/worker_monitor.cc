@@ -18,6 +18,10 @@ using grpc::health::v1::HealthCheckResponse;
 constexpr std::chrono::seconds kModelInfoTimeout{10};
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
 
+// A model's logits may have rows beyond the tokenizer's ids, to a round number
+// of them; published models have up to about a thousand.
+constexpr uint32_t kMostPadding = 4096;
+
 absl::Status Unreachable(const std::string& address) {
   return absl::UnavailableError(
       absl::StrCat("the worker at ", address,
@@ -36,7 +40,9 @@ WorkerMonitor::WorkerMonitor(WorkerClient* client,
                              uint32_t tokenizer_vocabulary_size)
     : client_(client),
       tokenizer_vocabulary_size_(tokenizer_vocabulary_size),
-      model_(Unreachable(client->address())) {}
+      model_(absl::UnavailableError(absl::StrCat(
+          "the worker at ", client->address(), " has not been reached yet."))) {
+}
 
 void WorkerMonitor::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
@@ -105,7 +111,8 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
         "the worker at ", client_->address(),
         " does not say what it serves: ", info.status().message()));
   }
-  if (info->vocabulary_size() < tokenizer_vocabulary_size_) {
+  if (info->vocabulary_size() < tokenizer_vocabulary_size_ ||
+      info->vocabulary_size() - tokenizer_vocabulary_size_ > kMostPadding) {
     return absl::UnavailableError(absl::StrCat(
         "the worker at ", client_->address(), " serves ", info->name(),
         " with a vocabulary of ", info->vocabulary_size(),

@@ -23,8 +23,8 @@ namespace lockstep {
 //   LOCKSTEP_ASSIGN_OR_RETURN(ServedModel model, monitor.Model());
 class WorkerMonitor {
  public:
-  // tokenizer_vocabulary_size: a model with fewer ids than that is not the
-  // tokenizer's, and never ready. `client` must outlive this.
+  // tokenizer_vocabulary_size: a model with fewer ids than that, or with many
+  // more, is not the tokenizer's, and never ready. `client` must outlive this.
   WorkerMonitor(WorkerClient* client, uint32_t tokenizer_vocabulary_size);
   ~WorkerMonitor() { Stop(); }
   WorkerMonitor(const WorkerMonitor&) = delete;

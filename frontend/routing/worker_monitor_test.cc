@@ -45,7 +45,7 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   const auto unreachable = absl::UnavailableError(absl::StrCat(
       "the worker at ", worker.address(),
       " cannot be reached; start it, or name another with --worker_address."));
-  EXPECT_EQ(monitor.Model().status(), unreachable);
+  EXPECT_EQ(monitor.Model().status().code(), absl::StatusCode::kUnavailable);
 
   worker.Start();
   turns.WaitFor(1);
@@ -73,24 +73,28 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
 }
 
 TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {
-  FakeWorker worker;
-  worker.Start();
-  WorkerClient client(worker.address());
-  WorkerMonitor monitor(&client, /*tokenizer_vocabulary_size=*/1000);
-  Turns turns;
-  monitor.Start([&] { turns.Add(); });
-  worker.WaitForModelInfos(2);  // so what the first said is known
-  EXPECT_EQ(monitor.Model().status(),
-            absl::UnavailableError(absl::StrCat(
-                "the worker at ", worker.address(),
-                " serves fake with a vocabulary of 259 ids, but the tokenizer "
-                "has 1000; start the gateway with the --model of the "
-                "worker.")));
-  worker.Stop();
-  worker.model_info().set_vocabulary_size(1000);
-  worker.Start();
-  turns.WaitFor(1);
-  EXPECT_TRUE(monitor.Model().ok());
+  for (const uint32_t vocabulary : {259, 5097}) {  // too few, too many
+    FakeWorker worker;
+    worker.model_info().set_vocabulary_size(vocabulary);
+    worker.Start();
+    WorkerClient client(worker.address());
+    WorkerMonitor monitor(&client, /*tokenizer_vocabulary_size=*/1000);
+    Turns turns;
+    monitor.Start([&] { turns.Add(); });
+    worker.WaitForModelInfos(2);  // so what the first said is known
+    EXPECT_EQ(
+        monitor.Model().status(),
+        absl::UnavailableError(absl::StrCat(
+            "the worker at ", worker.address(),
+            " serves fake with a vocabulary of ", vocabulary,
+            " ids, but the tokenizer has 1000; start the gateway with the "
+            "--model of the worker.")));
+    worker.Stop();
+    worker.model_info().set_vocabulary_size(1000);
+    worker.Start();
+    turns.WaitFor(1);
+    EXPECT_TRUE(monitor.Model().ok());
+  }
 }
 
 TEST(WorkerMonitor, AWorkerThatDoesNotSayWhatItServesIsQuoted) {

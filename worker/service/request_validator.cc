@@ -72,9 +72,9 @@ absl::Status CheckLength(const v1::WorkerGenerateRequest& request,
                          uint32_t max_tokens, const RequestLimits& limits) {
   const uint32_t rest = limits.max_context - request.prompt_token_ids_size();
   if (max_tokens <= rest) return absl::OkStatus();
-  return Refusal("sampling.max_tokens is ", max_tokens,
-                 " and prompt_token_ids has ", request.prompt_token_ids_size(),
-                 " ids, together they must not exceed the context of ",
+  return Refusal("sampling.max_tokens is ", max_tokens, " and the prompt has ",
+                 request.prompt_token_ids_size(),
+                 " tokens, together they must not exceed the context of ",
                  limits.max_context, " tokens.");
 }
 

@@ -191,7 +191,7 @@ std::vector<Row> SamplingRows() {
           "MaxTokensOfTheRest", [](S& s) { s.set_max_tokens(17); }, ""),
       Sampling(
           "MaxTokensBeyondTheRest", [](S& s) { s.set_max_tokens(18); },
-          "sampling.max_tokens is 18 and prompt_token_ids has 3 ids, together "
+          "sampling.max_tokens is 18 and the prompt has 3 tokens, together "
           "they must not exceed the context of 20 tokens."),
       Sampling(
           "HugeMaxTokens", [](S& s) { s.set_max_tokens(0xffffffff); },
