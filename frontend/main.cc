@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "common/shutdown_signal.h"
 #include "common/status_macros.h"
+#include "common/termination_signals.h"
 #include "frontend/gateway.h"
 #include "frontend/options.h"
 #include "tokenizer_service/remote_tokenizer.h"
@@ -26,9 +26,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
   return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout);
 }
 
-absl::Status Serve(const GatewayOptions& options, ShutdownSignal& shutdown) {
+absl::Status Serve(const GatewayOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));
+  TerminationSignals signals({});
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto gateway,
       Gateway::Start(options, tokenizer.get(),
@@ -37,7 +38,7 @@ absl::Status Serve(const GatewayOptions& options, ShutdownSignal& shutdown) {
                                    model.name.c_str(), host.c_str(), port);
                        std::fflush(stdout);
                      }));
-  LOG(INFO) << "got signal " << shutdown.Wait() << "; draining";
+  signals.AwaitFirst();
   gateway->Drain();
   return absl::OkStatus();
 }
@@ -48,12 +49,11 @@ absl::Status Serve(const GatewayOptions& options, ShutdownSignal& shutdown) {
 int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
-  lockstep::ShutdownSignal shutdown;
   const auto options = lockstep::ParseGatewayOptions(argc, argv);
   absl::Status status = options.status();
   if (options.ok()) {
     LOG(INFO) << options->ToString();
-    status = lockstep::Serve(*options, shutdown);
+    status = lockstep::Serve(*options);
   }
   if (status.ok()) return 0;
   std::fprintf(stderr, "gateway: %s\n", std::string(status.message()).c_str());

@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include "common/grpc_server.h"
-#include "common/shutdown_signal.h"
 #include "common/status_macros.h"
+#include "common/termination_signals.h"
 #include "tokenizer_service/options.h"
 #include "tokenizer_service/service.h"
 #include "tokenizer_service/tokenizer_factory.h"
@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kQueue = 1024;
 constexpr int kGraceMs = 10'000;
 
-absl::Status Serve(const TokenizerOptions& options, ShutdownSignal& shutdown) {
+absl::Status Serve(const TokenizerOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
   TokenizerService service(tokenizer.get(), {.threads = options.threads,
                                              .queue = {.tasks = kQueue}});
@@ -27,13 +27,14 @@ absl::Status Serve(const TokenizerOptions& options, ShutdownSignal& shutdown) {
       const auto server, GrpcServer::Start(options.listen, "listen", {&service},
                                            {v1::Tokenizer::service_full_name()},
                                            kMaxTokenizerRequestBytes));
+  TerminationSignals signals({});
   server->SetServing(true);
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));
   std::printf("tokenizer: serving %s on %s:%d\n", options.model.c_str(),
               host.c_str(), server->port());
   std::fflush(stdout);
 
-  LOG(INFO) << "got signal " << shutdown.Wait() << "; stopping";
+  signals.AwaitFirst();
   server->SetServing(false);
   server->Shutdown(kGraceMs);
   return absl::OkStatus();
@@ -45,12 +46,11 @@ absl::Status Serve(const TokenizerOptions& options, ShutdownSignal& shutdown) {
 int main(int argc, char** argv) {
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
-  lockstep::ShutdownSignal shutdown;
   const auto options = lockstep::ParseTokenizerOptions(argc, argv);
   absl::Status status = options.status();
   if (options.ok()) {
     LOG(INFO) << options->ToString();
-    status = lockstep::Serve(*options, shutdown);
+    status = lockstep::Serve(*options);
   }
   if (status.ok()) return 0;
   std::fprintf(stderr, "tokenizer: %s\n",

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/termination_signals.h"
 #include "worker/runtime/rank_loop.h"
 #include "worker/runtime/silent_sink.h"
-#include "worker/runtime/termination_signals.h"
 
 namespace lockstep {
 

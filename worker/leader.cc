@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/termination_signals.h"
 #include "worker/runtime/rank_loop.h"
-#include "worker/runtime/termination_signals.h"
 
 namespace lockstep {
 namespace {

@@ -1,9 +1,11 @@
-#include "worker/runtime/termination_signals.h"
+#include "common/termination_signals.h"
 
 #include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <chrono>
 
 namespace lockstep {
 namespace {
@@ -27,6 +29,48 @@ TEST(TerminationSignals, TheGraceHurriesToo) {
                               .hurry = [&] { hurried.Notify(); }});
   kill(getpid(), SIGINT);
   hurried.WaitForNotification();
+}
+
+TEST(TerminationSignals, TheSecondOneAndTheGraceHurryOnce) {
+  int hurries = 0;
+  absl::Notification hurried;
+  {
+    TerminationSignals signals(
+        {.grace = absl::Milliseconds(1),
+         // Both are due by the time that this is over.
+         .begin =
+             [] {
+               kill(getpid(), SIGINT);
+               const auto begin = std::chrono::steady_clock::now();
+               while (std::chrono::steady_clock::now() - begin <
+                      std::chrono::milliseconds(5)) {
+               }
+             },
+         .hurry =
+             [&] {
+               ++hurries;
+               if (!hurried.HasBeenNotified()) hurried.Notify();
+             }});
+    kill(getpid(), SIGTERM);
+    hurried.WaitForNotification();
+  }
+  EXPECT_EQ(hurries, 1);
+}
+
+TEST(TerminationSignals, TheFirstCanBeWaitedForThoughItCameBefore) {
+  TerminationSignals signals({});
+  kill(getpid(), SIGTERM);
+  signals.AwaitFirst();
+}
+
+TEST(TerminationSignals, WithoutHurryTheSecondOneEndsTheProcess) {
+  const auto signal_twice = [] {
+    TerminationSignals signals({});
+    kill(getpid(), SIGINT);
+    signals.AwaitFirst();
+    raise(SIGINT);
+  };
+  EXPECT_EXIT(signal_twice(), ::testing::KilledBySignal(SIGINT), "");
 }
 
 TEST(TerminationSignals, OutsideOfItsLifeASignalEndsTheProcess) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/synchronization/notification.h>
 #include <absl/time/time.h>
 
 #include <boost/asio/io_context.hpp>
@@ -11,32 +12,43 @@
 namespace lockstep {
 
 // SIGTERM and SIGINT as calls, from its creation to its destruction; outside of
-// that they end the process.
+// that they end the process. Made before a server says that it serves.
+//
+//   TerminationSignals signals({});
+//   …
+//   signals.AwaitFirst();
+//   …drain; a second signal ends the process…
+//
+// or, where nobody waits:
 //
 //   TerminationSignals signals({.grace = absl::Seconds(30),
 //                               .begin = …, .hurry = …});
-//
-// `begin` is called at the first signal; `hurry` at the second one, or when
-// `grace` has passed since the first. Both on the thread "signals", at most
-// once each.
 class TerminationSignals {
  public:
   struct Options {
-    absl::Duration grace;
+    absl::Duration grace = absl::InfiniteDuration();
+    // At the first signal. May be empty.
     std::function<void()> begin;
+    // At the second one, or when `grace` has passed since the first. Where it
+    // is empty, the second one ends the process.
     std::function<void()> hurry;
   };
 
+  // Both are called on the thread "signals", at most once each.
   explicit TerminationSignals(Options options);
   ~TerminationSignals();
   TerminationSignals(const TerminationSignals&) = delete;
   TerminationSignals& operator=(const TerminationSignals&) = delete;
 
+  void AwaitFirst() { first_.WaitForNotification(); }
+
  private:
-  void AwaitFirst();
-  void AwaitSecondOrGrace();
+  void OnFirst();
+  void Hurry();
 
   const Options options_;
+  absl::Notification first_;
+  bool has_hurried_ = false;  // of the thread's
   boost::asio::io_context context_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer grace_;

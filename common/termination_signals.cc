@@ -1,0 +1,65 @@
+#include "common/termination_signals.h"
+
+#include <glog/logging.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include <utility>
+
+namespace lockstep {
+
+using boost::system::error_code;
+
+TerminationSignals::TerminationSignals(Options options)
+    : options_(std::move(options)),
+      signals_(context_, SIGTERM, SIGINT),
+      grace_(context_) {
+  signals_.async_wait([this](const error_code& error, int signal) {
+    if (error) return;
+    LOG(INFO) << "got signal " << signal << " (" << strsignal(signal) << ")";
+    OnFirst();
+  });
+  thread_ = std::thread([this] { context_.run(); });
+  pthread_setname_np(thread_.native_handle(), "signals");
+}
+
+TerminationSignals::~TerminationSignals() {
+  context_.stop();
+  thread_.join();
+}
+
+void TerminationSignals::OnFirst() {
+  error_code ignored;
+  if (!options_.hurry) {
+    signals_.clear(ignored);  // the system's own handling is back
+  } else {
+    signals_.async_wait([this](const error_code& error, int signal) {
+      if (error) return;
+      LOG(WARNING) << "got signal " << signal << " again";
+      Hurry();
+    });
+  }
+  if (options_.hurry && options_.grace < absl::InfiniteDuration()) {
+    grace_.expires_after(absl::ToChronoNanoseconds(options_.grace));
+    grace_.async_wait([this](const error_code& error) {
+      if (error) return;
+      LOG(WARNING) << "the grace of " << options_.grace << " has passed";
+      Hurry();
+    });
+  }
+  first_.Notify();
+  if (options_.begin) options_.begin();
+}
+
+// The second signal and the end of the grace can come at the same time.
+void TerminationSignals::Hurry() {
+  if (!std::exchange(has_hurried_, true)) options_.hurry();
+}
+
+void IgnoreTerminationSignals() {
+  signal(SIGTERM, SIG_IGN);
+  signal(SIGINT, SIG_IGN);
+}
+
+}  // namespace lockstep
