@@ -3,9 +3,10 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
-#include <absl/time/clock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <grpcpp/alarm.h>
+
+#include <chrono>
 
 #include "common/grpc_status.h"
 
@@ -13,6 +14,7 @@ namespace lockstep {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
+using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kDefaultIntervalMs = 200;
 constexpr uint32_t kLeastIntervalMs = 10;
@@ -63,7 +65,8 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
     if (is_cancelled_) return false;
     const v1::Load load = board_->load();
     if (MessageDifferencer::Equals(load, message_) &&
-        absl::Now() - sent_at_ + interval_ <= kLongestSilence) {
+        absl::FromChrono(Clock::now() - sent_at_) + interval_ <=
+            kLongestSilence) {
       WaitForNextLook();
     } else {
       Send(load);
@@ -73,7 +76,7 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
 
   void Send(const v1::Load& load) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     message_ = load;
-    sent_at_ = absl::Now();
+    sent_at_ = Clock::now();
     StartWrite(&message_);
   }
 
@@ -83,7 +86,7 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
   absl::Mutex mutex_;
   grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
   v1::Load message_ ABSL_GUARDED_BY(mutex_);  // the last one sent
-  absl::Time sent_at_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point sent_at_ ABSL_GUARDED_BY(mutex_);
   bool is_waiting_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };

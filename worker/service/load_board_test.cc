@@ -1,0 +1,40 @@
+#include "worker/service/load_board.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "proto/group.pb.h"
+#include "worker/group/request_inbox.h"
+
+namespace lockstep {
+namespace {
+
+TEST(LoadBoard, CountsWhatTheSchedulerHasNotBeenToldOf) {
+  RequestInbox inbox({.max_queued_requests = 10, .max_queued_tokens = 100});
+  LoadBoard board(&inbox);
+  board.Publish({.running_sequences = 3,
+                 .waiting_sequences = 2,
+                 .waiting_tokens = 50,
+                 .total_pages = 8,
+                 .step = 7});
+  v1::AddRequest request;
+  for (int i = 0; i < 10; ++i) request.add_prompt_token_ids(i);
+  request.mutable_sampling()->set_n(2);
+  ASSERT_TRUE(inbox.Add(request).ok());
+  EXPECT_EQ(board.load().waiting_sequences(), 4);
+  EXPECT_EQ(board.load().waiting_tokens(), 70);
+
+  // Its first step is over, and the next one begins.
+  std::vector<std::string> messages;
+  ASSERT_TRUE(inbox.Drain(/*idle=*/false, 10, &messages).ok());
+  board.Publish({.running_sequences = 5});
+  ASSERT_TRUE(inbox.Drain(/*idle=*/false, 10, &messages).ok());
+  EXPECT_EQ(board.load().running_sequences(), 5);
+  EXPECT_EQ(board.load().waiting_sequences(), 0);
+  EXPECT_EQ(board.load().waiting_tokens(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep
