@@ -1,5 +1,6 @@
 #include "common/strict_json.h"
 
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
 #include <set>
@@ -26,9 +27,12 @@ class Strictness {
       case json::parse_event_t::array_start:
         return depth < kMaxDepth || TooDeep();
       case json::parse_event_t::key: {
+        // Keys come even of an object that was dropped as too deep.
+        if (depth > kMaxDepth) return true;
         const auto& key = parsed.get_ref<const std::string&>();
         if (!keys_[depth].insert(key).second && error_.empty()) {
-          error_ = absl::StrCat("the key \"", key.substr(0, 100),
+          error_ = absl::StrCat("the key \"",
+                                absl::Utf8SafeCHexEscape(key.substr(0, 100)),
                                 "\" is there twice");
         }
         return true;

@@ -15,6 +15,13 @@ TEST(StrictJson, ParsesWhatIsWellFormed) {
   EXPECT_EQ((*value)["b"][1]["x"], 3);
 }
 
+// {"a":{"a":…1…}}
+std::string NestedObjects(int depth) {
+  std::string text;
+  for (int i = 0; i < depth; ++i) text += R"({"a":)";
+  return text + "1" + std::string(depth, '}');
+}
+
 TEST(StrictJson, RefusesTheRestByNameAndPlace) {
   struct Case {
     std::string text;
@@ -30,6 +37,11 @@ TEST(StrictJson, RefusesTheRestByNameAndPlace) {
       {R"([{"b": {"a": 1, "a": 2}}])", "the key \"a\" is there twice"},
       {std::string(33, '[') + std::string(33, ']'),
        "nested deeper than 32 levels"},
+      // Objects are dropped as arrays are, and so are their keys.
+      {std::string(32, '[') + R"({"a":1})" + std::string(32, ']'),
+       "nested deeper than 32 levels"},
+      {NestedObjects(33), "nested deeper than 32 levels"},
+      {NestedObjects(4000), "nested deeper than 32 levels"},
       {std::string(1 << 20, '['), "f.json is not valid JSON"},
       {std::string(1 << 18, '[') + std::string(1 << 18, ']'),
        "nested deeper than 32 levels"},

@@ -24,7 +24,6 @@ struct GemmArgs {
 
 inline constexpr int kAttendBlock = 64;  // positions between two rescalings
 inline constexpr int kMaxAttendRows = 64;
-inline constexpr int kMaxHeadDim = 512;
 
 // A tile of attention: the query heads of consecutive tokens of one sequence
 // that share a key-value head. Row r belongs to position

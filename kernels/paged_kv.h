@@ -5,6 +5,9 @@
 
 namespace lockstep::kernels {
 
+// The largest head_dim there are kernels for.
+inline constexpr int kMaxHeadDim = 512;
+
 // Where one layer's keys and values lie, fp32. Position p of a sequence is slot
 // p % page_size of page page_table[p / page_size]. A value vector is
 // contiguous; keys are transposed in their page, so that the scores of

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/paged_kv.h"
+
 namespace lockstep {
 
 // The most that a model file may say, well above any model there is and low
@@ -11,7 +13,7 @@ inline constexpr int64_t kMaxHiddenSize = 1 << 17;
 inline constexpr int64_t kMaxIntermediateSize = 1 << 20;
 inline constexpr int64_t kMaxLayers = 1024;
 inline constexpr int64_t kMaxHeads = 1024;
-inline constexpr int64_t kMaxHeadDim = 1024;
+inline constexpr int64_t kMaxHeadDim = kernels::kMaxHeadDim;
 inline constexpr int64_t kMaxContext = 1 << 24;  // tokens
 inline constexpr double kMaxNormEps = 0.1;
 inline constexpr double kMaxRopeTheta = 1e12;

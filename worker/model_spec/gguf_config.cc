@@ -71,7 +71,10 @@ class Reader {
   absl::StatusOr<float> Float(absl::string_view name, double above,
                               double most) const {
     LOCKSTEP_ASSIGN_OR_RETURN(const double value, file_.GetDouble(Key(name)));
-    if (value > above && value <= most) return static_cast<float>(value);
+    // A tiny value may be 0 as a float.
+    if (static_cast<float>(value) > above && value <= most) {
+      return static_cast<float>(value);
+    }
     return Unexpected(
         name, value,
         absl::StrCat("a number above ", above, " and up to ", most));

@@ -118,6 +118,14 @@ TEST(GgufConfig, FillsInWhatFilesLeaveOut) {
   EXPECT_THAT(config->eos_token_ids, ElementsAre());
 }
 
+TEST(GgufConfig, BoundsAHeadSizeThatFollowsFromOthers) {
+  GgufWriter writer = Minimal("embedding_length");
+  writer.AddUint("llama.embedding_length", 8 * 1024);
+  EXPECT_EQ(Read(writer.Finish()).status(),
+            absl::InvalidArgumentError(
+                "m.gguf: the head size is 1024, expected at most 512."));
+}
+
 TEST(GgufConfig, NamesTheKeyThatIsMissing) {
   for (const char* key : {"block_count", "context_length", "embedding_length",
                           "feed_forward_length", "attention.head_count",
@@ -162,7 +170,11 @@ TEST(GgufConfig, RefusesByName) {
          w.AddTensor("rope_freqs.weight", {4}, 0,
                      Floats({1, 1, 1, std::nanf("")}));
        },
-       kUnimplemented, "only Llama 3's rule is supported"},
+       kInvalid, "the last factor of rope_freqs.weight is nan"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_freqs.weight", {4}, 0, Floats({0, 0, 0, 0}));
+       },
+       kInvalid, "the last factor of rope_freqs.weight is 0"},
       {[](GgufWriter& w) {
          w.AddTensor("rope_freqs.weight", {3}, 0, Floats({1, 1, 8}));
        },
@@ -179,6 +191,8 @@ TEST(GgufConfig, RefusesByName) {
        kInvalid, "is an array of integers, expected an integer"},
       {[](GgufWriter& w) { w.AddUint("llama.attention.key_length", 9); },
        kInvalid, "the head size is 9, expected an even number"},
+      {[](GgufWriter& w) { w.AddUint("llama.attention.key_length", 514); },
+       kInvalid, "is 514, expected an integer from 1 to 512"},
       {[](GgufWriter& w) { w.AddUint("llama.attention.key_length", 0); },
        kInvalid,
        "\"llama.attention.key_length\" is 0, expected an integer from 1"},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/status_macros.h"
+#include "worker/model_spec/config_limits.h"
 
 namespace lockstep {
 namespace {
@@ -71,6 +72,11 @@ absl::Status ReadRopeFactors(const GgufFile& file, int original_context,
   rope->original_max_position = original_context;
   // The longest wave is divided by the whole factor.
   rope->factor = factors.back();
+  if (!(rope->factor > 0 && rope->factor <= kMaxRopeFactor)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": the last factor of ", kName, " is ", rope->factor,
+        ", expected a number above 0 and up to ", kMaxRopeFactor, "."));
+  }
   for (size_t i = 0; i < factors.size(); ++i) {
     const double expected = Llama3Factor(*rope, static_cast<int>(i));
     if (std::abs(factors[i] - expected) <= kTolerance * expected) continue;

@@ -43,7 +43,9 @@ absl::StatusOr<float> JsonFields::Float(absl::string_view name, double above,
   const json* field = Find(name);
   if (field != nullptr && field->is_number()) {
     const double value = field->get<double>();
-    if (std::isfinite(value) && value > above && value <= most) {
+    // A tiny value may be 0 as a float.
+    if (std::isfinite(value) && value <= most &&
+        static_cast<float>(value) > above) {
       return static_cast<float>(value);
     }
   }

@@ -3,6 +3,8 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
+#include "worker/model_spec/config_limits.h"
+
 namespace lockstep {
 namespace {
 
@@ -33,7 +35,8 @@ absl::Status UnsupportedArchitecture(const std::string& path,
                     ")");
   }
   return absl::UnimplementedError(absl::StrCat(
-      path, " holds a model of the architecture \"", found,
+      path, " holds a model of the architecture \"",
+      absl::CHexEscape(found.substr(0, 100)),
       "\", which is not supported; supported are ", supported, "."));
 }
 
@@ -44,6 +47,11 @@ absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
   if (config.num_heads % config.num_kv_heads != 0) {
     return error(config.num_heads, " query heads are not a multiple of ",
                  config.num_kv_heads, " key-value heads.");
+  }
+  // It may have come from the other sizes.
+  if (config.head_dim > kMaxHeadDim) {
+    return error("the head size is ", config.head_dim, ", expected at most ",
+                 kMaxHeadDim, ".");
   }
   if (config.head_dim % 2 != 0) {
     return error("the head size is ", config.head_dim,
