@@ -17,7 +17,7 @@ THIS = "tests/architecture/files_test.py"
 
 # Packages come by name, through clients as the machine has them set up.
 REGISTRIES = {"pypi": "org", "pythonhosted": "org", "crates": "io", "npmjs": "org"}
-REGISTRIES |= {"proxy.golang": "org", "maven": "org", "debian": "org"}
+REGISTRIES |= {"golang": "org", "maven": "org", "debian": "org"}
 HOSTS = re.compile("|".join(rf"\b{name}\.{end}\b" for name, end in REGISTRIES.items()))
 PATHS = re.compile(r"(?<![\w./$}])/(root|work|home|Users)/")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|DISABLED_\w+)\b")
