@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "tests/testing/gguf_writer.h"
 #include "tests/testing/tiny_gguf.h"
@@ -133,10 +134,12 @@ TEST(OpenModel, NamesTheTensorThatIsMissing) {
   const std::string folder = NewPath(), gguf = NewPath(".gguf");
   WriteHuggingFaceFolder(tiny, folder);
   WriteGguf(tiny, gguf);
-  for (const std::string& path : {folder, gguf}) {
+  const std::string file = folder + "/model.safetensors";
+  for (const auto& [path, named] :
+       {std::pair(folder, file), std::pair(gguf, gguf)}) {
     EXPECT_EQ(OpenModel(path).status(),
               absl::InvalidArgumentError(
-                  path +
+                  named +
                   ": tensor model.layers.1.self_attn.k_proj.weight is missing, "
                   "expected one of shape [32, 64]."));
   }
@@ -153,7 +156,8 @@ TEST(OpenModel, RefusesFoldersThatDoNotMatchTheirConfig) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const Case cases[] = {
       {"intermediate_size", 96, kInvalid,
-       ": tensor model.layers.0.mlp.gate_proj.weight has the shape [128, 64], "
+       "/model.safetensors: tensor model.layers.0.mlp.gate_proj.weight has the "
+       "shape [128, 64], "
        "expected [96, 64]."},
       {"vocab_size", 500, kInvalid,
        ": tensor model.embed_tokens.weight has the shape [512, 64], expected "

@@ -80,6 +80,7 @@ absl::Status SafetensorsFolder::AddFile(const std::string& name) {
           file->path(), ": tensor \"", absl::CHexEscape(tensor_name),
           "\" is in another file of the folder as well."));
     }
+    file_of_[tensor_name] = file.get();
   }
   files_.push_back(std::move(file));
   return absl::OkStatus();
@@ -114,6 +115,12 @@ absl::StatusOr<Tensor> SafetensorsFolder::Get(absl::string_view name) const {
   const auto tensor = tensors_.find(name);
   if (tensor != tensors_.end()) return *tensor->second;
   return absl::NotFoundError(absl::StrCat(path_, " has no tensor ", name, "."));
+}
+
+const std::string& SafetensorsFolder::FileOf(absl::string_view name) const {
+  const auto file = file_of_.find(name);
+  if (file != file_of_.end()) return file->second->path();
+  return files_.size() == 1 ? files_[0]->path() : path_;
 }
 
 std::vector<std::string> SafetensorsFolder::Names() const {

@@ -25,6 +25,7 @@ class SafetensorsFolder final : public TensorSource {
   absl::StatusOr<Tensor> Get(absl::string_view name) const override;
   std::vector<std::string> Names() const override;
   const std::string& path() const override { return path_; }
+  const std::string& FileOf(absl::string_view name) const override;
 
  private:
   SafetensorsFolder() = default;
@@ -33,8 +34,9 @@ class SafetensorsFolder final : public TensorSource {
 
   std::string path_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  // Points into files_.
+  // Both point into files_.
   std::map<absl::string_view, const Tensor*> tensors_;
+  std::map<absl::string_view, const SafetensorsFile*> file_of_;
 };
 
 }  // namespace lockstep

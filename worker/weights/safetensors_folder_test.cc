@@ -48,6 +48,7 @@ TEST(SafetensorsFolder, ReadsASingleFile) {
   ASSERT_TRUE(source.ok()) << source.status();
   EXPECT_THAT((*source)->Names(), ElementsAre("a"));
   EXPECT_EQ((*source)->path(), folder);
+  EXPECT_EQ((*source)->FileOf("b"), folder + "/model.safetensors");
   EXPECT_EQ((*source)->Get("b").status(),
             absl::NotFoundError(folder + " has no tensor b."));
 }
@@ -63,6 +64,8 @@ TEST(SafetensorsFolder, ReadsTheFilesOfAnIndex) {
   ASSERT_TRUE(source.ok()) << source.status();
   EXPECT_THAT((*source)->Names(), ElementsAre("a", "b"));
   EXPECT_EQ((*source)->Get("a")->bytes.size(), 4);
+  EXPECT_EQ((*source)->FileOf("a"), folder + "/2.safetensors");
+  EXPECT_EQ((*source)->FileOf("d"), folder);
 }
 
 TEST(SafetensorsFolder, NamesWhatAnEmptyFolderLacks) {

@@ -35,6 +35,12 @@ class TensorSource {
 
   // For messages: the file or folder.
   virtual const std::string& path() const = 0;
+
+  // For messages: the file that `name` lies in, or would; path() where there is
+  // no telling.
+  virtual const std::string& FileOf(absl::string_view /*name*/) const {
+    return path();
+  }
 };
 
 }  // namespace lockstep

@@ -71,22 +71,22 @@ absl::Status CheckTensors(const TensorSource& source,
     const auto tensor = source.Get(spec.name);
     if (!tensor.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          source.path(), ": tensor ", spec.name,
+          source.FileOf(spec.name), ": tensor ", spec.name,
           " is missing, expected one of shape ", ShapeText(spec.shape), "."));
     }
     if (tensor->shape != spec.shape) {
       return absl::InvalidArgumentError(absl::StrCat(
-          source.path(), ": tensor ", spec.name, " has the shape ",
+          source.FileOf(spec.name), ": tensor ", spec.name, " has the shape ",
           ShapeText(tensor->shape), ", expected ", ShapeText(spec.shape), "."));
     }
     expected.insert(spec.name);
   }
   for (const std::string& name : source.Names()) {
     if (expected.count(name) == 0 && !IsOfNoUse(name, config)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(source.path(), ": tensor \"", absl::CHexEscape(name),
-                       "\" is not part of a ", config.architecture,
-                       " model of ", config.num_layers, " layers."));
+      return absl::InvalidArgumentError(absl::StrCat(
+          source.FileOf(name), ": tensor \"", absl::CHexEscape(name),
+          "\" is not part of a ", config.architecture, " model of ",
+          config.num_layers, " layers."));
     }
   }
   return absl::OkStatus();
