@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/status_macros.h"
+
 namespace lockstep {
 
 absl::Status SetFlagsFromEnvironment() {
@@ -25,6 +27,14 @@ absl::Status SetFlagsFromEnvironment() {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status ParseFlags(int argc, char** argv) {
+  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
+  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
+  if (argc == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
 }
 
 }  // namespace lockstep

@@ -10,4 +10,8 @@ namespace lockstep {
 // does not parse is an error that names the variable and the value.
 absl::Status SetFlagsFromEnvironment();
 
+// All of a binary's flags: from the environment, then from its command line. A
+// word that is no flag is an error that names it.
+absl::Status ParseFlags(int argc, char** argv);
+
 }  // namespace lockstep

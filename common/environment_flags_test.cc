@@ -41,6 +41,18 @@ TEST_F(EnvironmentFlagsTest, TheCommandLineWins) {
   EXPECT_EQ(FLAGS_test_name, "line");
 }
 
+TEST_F(EnvironmentFlagsTest, AWordThatIsNoFlagIsNamed) {
+  setenv("LOCKSTEP_TEST_THREADS", "5", 1);
+  char program[] = "test", flag[] = "--test_name=line", word[] = "word";
+  char* good[] = {program, flag, nullptr};
+  EXPECT_TRUE(ParseFlags(2, good).ok());
+  EXPECT_EQ(FLAGS_test_threads, 5);
+  EXPECT_EQ(FLAGS_test_name, "line");
+  char* bad[] = {program, flag, word, nullptr};
+  EXPECT_EQ(ParseFlags(3, bad),
+            absl::InvalidArgumentError("\"word\" is no flag; see --help."));
+}
+
 TEST_F(EnvironmentFlagsTest, NamesTheVariableThatDoesNotParse) {
   setenv("LOCKSTEP_TEST_THREADS", "many", 1);
   EXPECT_EQ(SetFlagsFromEnvironment(),

@@ -64,12 +64,7 @@ std::string GatewayOptions::ToString() const {
 absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
   gflags::SetUsageMessage(
       "gateway --model PATH [--listen HOST:PORT] [--worker_address HOST:PORT]");
-  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
-  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
-  if (argc > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   return GatewayOptionsFromFlags();
 }
 

@@ -38,12 +38,7 @@ std::string TokenizerOptions::ToString() const {
 
 absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
   gflags::SetUsageMessage("tokenizer --model PATH [--listen HOST:PORT]");
-  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
-  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
-  if (argc > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   TokenizerOptions options;
   options.model = FLAGS_model;
   options.listen = FLAGS_listen;

@@ -117,12 +117,7 @@ absl::Status RunFollower(const WorkerOptions& options,
 
 absl::Status Run(int argc, char** argv) {
   const Arguments arguments(argv + 1, argv + argc);
-  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
-  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
-  if (argc > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions options, OptionsFromFlags());
   LOG(INFO) << options.ToString();
   return options.is_leader() ? RunLeader(options, arguments)

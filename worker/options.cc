@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
+#include "common/flag_check.h"
 #include "common/status_macros.h"
-#include "worker/group/address.h"
 
 DEFINE_string(model, "",
               "The model: a Hugging Face folder or a .gguf file. Required.");
@@ -68,47 +68,42 @@ constexpr char kAnyLocalPort[] = "127.0.0.1:0";
 constexpr int kMostRanks = 64;
 constexpr int kMost = 1 << 20;
 
-absl::Status CheckRange(absl::string_view flag, int64_t value, int64_t least,
-                        int64_t most) {
-  if (value >= least && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, " is ", value, "; it must be ", least, " to ", most, "."));
-}
-
 absl::Status CheckRanges() {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "tensor_parallel_size", FLAGS_tensor_parallel_size, 1, kMostRanks));
   const int size = FLAGS_tensor_parallel_size;
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("rank", FLAGS_rank, 0, size - 1));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("local_ranks", FLAGS_local_ranks, 0,
-                                      size - FLAGS_rank + FLAGS_local_index));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("rank", FLAGS_rank, 0, size - 1));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("local_index", FLAGS_local_index, 0, FLAGS_rank));
+      CheckRangeFlag("local_ranks", FLAGS_local_ranks, 0,
+                     size - FLAGS_rank + FLAGS_local_index));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("group_timeout", FLAGS_group_timeout, 1, kMost));
+      CheckRangeFlag("local_index", FLAGS_local_index, 0, FLAGS_rank));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("drain_timeout", FLAGS_drain_timeout, 0, kMost));
+      CheckRangeFlag("group_timeout", FLAGS_group_timeout, 1, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("step_timeout", FLAGS_step_timeout, 1, kMost));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("threads", FLAGS_threads, 0, 1024));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      CheckRangeFlag("drain_timeout", FLAGS_drain_timeout, 0, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("step_timeout", FLAGS_step_timeout, 1, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("threads", FLAGS_threads, 0, 1024));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "kv_cache_memory_mib", FLAGS_kv_cache_memory_mib, 0, int64_t{1} << 30));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("num_pages", FLAGS_num_pages, 0, 1 << 30));
+      CheckRangeFlag("num_pages", FLAGS_num_pages, 0, 1 << 30));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("max_sequences", FLAGS_max_sequences, 1, 4096));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("max_step_tokens", FLAGS_max_step_tokens,
-                                      FLAGS_max_sequences, kMost));
+      CheckRangeFlag("max_sequences", FLAGS_max_sequences, 1, 4096));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "max_step_tokens", FLAGS_max_step_tokens, FLAGS_max_sequences, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("max_context", FLAGS_max_context, 0, 1 << 30));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange("max_queued_requests", FLAGS_max_queued_requests, 1, kMost));
-  return CheckRange("max_queued_tokens", FLAGS_max_queued_tokens, 0,
-                    int64_t{1} << 40);
+      CheckRangeFlag("max_context", FLAGS_max_context, 0, 1 << 30));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("max_queued_requests",
+                                          FLAGS_max_queued_requests, 1, kMost));
+  return CheckRangeFlag("max_queued_tokens", FLAGS_max_queued_tokens, 0,
+                        int64_t{1} << 40);
 }
 
 absl::Status CheckPageSize() {
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange("page_size", FLAGS_page_size, 1, 256));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("page_size", FLAGS_page_size, 1, 256));
   if ((FLAGS_page_size & (FLAGS_page_size - 1)) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--page_size is ", FLAGS_page_size, "; it must be a power of two."));
@@ -135,7 +130,8 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckRanges());
   LOCKSTEP_RETURN_IF_ERROR(CheckPageSize());
-  LOCKSTEP_RETURN_IF_ERROR(ParseHostPort(FLAGS_listen, "listen").status());
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
 
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,

@@ -24,12 +24,7 @@ namespace {
 
 absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
   gflags::SetUsageMessage("chat [--server HOST:PORT] [--system TEXT]");
-  LOCKSTEP_RETURN_IF_ERROR(SetFlagsFromEnvironment());
-  gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
-  if (argc > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", argv[1], "\" is no flag; see --help."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   ChatOptions options;
   options.system = FLAGS_system;
   options.temperature = FLAGS_temperature;

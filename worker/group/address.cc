@@ -2,22 +2,19 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <glog/logging.h>
 
+#include "common/flag_check.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
 
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view address,
                                        absl::string_view flag) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(flag, address, /*least_port=*/0));
   const size_t colon = address.rfind(':');
   int port = 0;
-  if (colon == address.npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
-      port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", flag, " is \"", address,
-                     "\"; it must be host:port with a port of 0 to 65535."));
-  }
+  CHECK(absl::SimpleAtoi(address.substr(colon + 1), &port)) << address;
   absl::string_view host = address.substr(0, colon);
   if (host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
