@@ -19,18 +19,16 @@ namespace lockstep::kernels {
 // n·kPacketCols + i of the group.
 struct NoConstants {};
 
-template <class V>
-struct Q8Decoder {
-  static constexpr PackedFormat kFormat = FormatOfPacked(DType::kQ8_0);
+// Integers of 8 bits times a scale, which the two types keep differently.
+template <class V, DType kType>
+struct Int8Decoder {
+  static constexpr PackedFormat kFormat = FormatOfPacked(kType);
   static constexpr int kPacketCols = 8;
   using Constants = NoConstants;
   using Scales = typename V::Floats;
   using Packet = const uint8_t*;
 
   static Constants MakeConstants() { return {}; }
-  static Scales LoadScales(const uint8_t* group, int v) {
-    return V::LoadHalf(group + 2 * v * V::kWidth);
-  }
   static Packet LoadPacket(const uint8_t* group, int n, int v) {
     return group + kFormat.quants + n * kPacketCols * kPanelRows +
            v * V::kWidth;
@@ -41,23 +39,16 @@ struct Q8Decoder {
 };
 
 template <class V>
-struct Q6KDecoder {
-  static constexpr PackedFormat kFormat = FormatOfPacked(DType::kQ6_K);
-  static constexpr int kPacketCols = 8;
-  using Constants = NoConstants;
-  using Scales = typename V::Floats;
-  using Packet = const uint8_t*;
+struct Q8Decoder : Int8Decoder<V, DType::kQ8_0> {
+  static typename V::Floats LoadScales(const uint8_t* group, int v) {
+    return V::LoadHalf(group + 2 * v * V::kWidth);
+  }
+};
 
-  static Constants MakeConstants() { return {}; }
-  static Scales LoadScales(const uint8_t* group, int v) {
+template <class V>
+struct Q6KDecoder : Int8Decoder<V, DType::kQ6_K> {
+  static typename V::Floats LoadScales(const uint8_t* group, int v) {
     return V::Load(reinterpret_cast<const float*>(group) + v * V::kWidth);
-  }
-  static Packet LoadPacket(const uint8_t* group, int n, int v) {
-    return group + kFormat.quants + n * kPacketCols * kPanelRows +
-           v * V::kWidth;
-  }
-  static typename V::Floats Decode(Scales d, Packet q, int i, Constants) {
-    return V::Mul(d, V::LoadInt8(q + i * kPanelRows));
   }
 };
 
