@@ -1,8 +1,10 @@
 #include "kernels/dtype.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 namespace lockstep::kernels {
 namespace {
@@ -14,8 +16,9 @@ struct Format {
 };
 
 constexpr Format kFormats[kNumDTypes] = {
-    {"F32", 1, 4},    {"F16", 1, 2},    {"BF16", 1, 2},     {"Q8_0", 32, 34},
-    {"Q4_0", 32, 18}, {"Q4_1", 32, 20}, {"Q6_K", 256, 210},
+    {"F32", 1, 4},      {"F16", 1, 2},      {"BF16", 1, 2},
+    {"Q8_0", 32, 34},   {"Q4_0", 32, 18},   {"Q4_1", 32, 20},
+    {"Q4_K", 256, 144}, {"Q5_K", 256, 176}, {"Q6_K", 256, 210},
 };
 
 const Format& FormatOf(DType type) {
@@ -34,6 +37,27 @@ void UnpackNibbles(const uint8_t* nibbles, int offset, int8_t* quant) {
   for (int j = 0; j < 16; ++j) {
     quant[j] = static_cast<int8_t>((nibbles[j] & 15) - offset);
     quant[j + 16] = static_cast<int8_t>((nibbles[j] >> 4) - offset);
+  }
+}
+
+// Q4_K and Q5_K: d, dmin, 12 bytes of scales and minima, in Q5_K 32 bytes of
+// high bits (bit i for run i of 32 values), 128 of nibbles: 32 bytes hold a run
+// in their low halves and the next in their high ones.
+void UnpackQ4KOrQ5K(DType type, const uint8_t* block, QuantBlock* out) {
+  const float d = HalfToFloat(Load16(block));
+  const float dmin = HalfToFloat(Load16(block + 2));
+  uint8_t scales[8], mins[8];
+  UnpackScales6(block + 4, scales, mins);
+  const uint8_t* high = block + 16;
+  const uint8_t* nibbles = type == DType::kQ5_K ? high + 32 : high;
+  for (int run = 0; run < 8; ++run) {
+    out->scale[run] = d * scales[run];
+    out->min[run] = -(dmin * mins[run]);
+    for (int i = 0; i < 32; ++i) {
+      const int nibble = nibbles[run / 2 * 32 + i] >> (run % 2 * 4) & 15;
+      const int bit = type == DType::kQ5_K ? high[i] >> run & 1 : 0;
+      out->quant[32 * run + i] = static_cast<int8_t>(nibble | bit << 4);
+    }
   }
 }
 
@@ -78,13 +102,8 @@ size_t RowBytes(DType type, int64_t cols) {
 const char* DTypeName(DType type) { return FormatOf(type).name; }
 
 void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out) {
-  out->min = 0;
-  if (type == DType::kQ6_K) {
-    out->scale_values = 16;
-    UnpackQ6K(block, out);
-    return;
-  }
-  out->scale_values = 32;
+  std::fill(std::begin(out->min), std::end(out->min), 0.0f);
+  out->scale_values = type == DType::kQ6_K ? 16 : 32;
   out->scale[0] = HalfToFloat(Load16(block));
   switch (type) {
     case DType::kQ8_0:
@@ -94,8 +113,15 @@ void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out) {
       UnpackNibbles(block + 2, 8, out->quant);
       break;
     case DType::kQ4_1:
-      out->min = HalfToFloat(Load16(block + 2));
+      out->min[0] = HalfToFloat(Load16(block + 2));
       UnpackNibbles(block + 4, 0, out->quant);
+      break;
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      UnpackQ4KOrQ5K(type, block, out);
+      break;
+    case DType::kQ6_K:
+      UnpackQ6K(block, out);
       break;
     default:
       break;
@@ -123,9 +149,22 @@ void DecodeRow(DType type, const void* row, int64_t cols, float* out) {
     UnpackBlock(type, bytes, &block);
     bytes += BlockBytes(type);
     for (int i = 0; i < values; ++i) {
-      out[begin + i] = std::fma(block.scale[i / block.scale_values],
-                                static_cast<float>(block.quant[i]), block.min);
+      out[begin + i] =
+          std::fma(block.scale[i / block.scale_values],
+                   static_cast<float>(block.quant[i]), block.min[i / 32]);
     }
+  }
+}
+
+// Six bits each: the first four runs have theirs in the low bits of bytes 0-3
+// (scales) and 4-7 (minima); of the others byte 8 + i has the low four bits,
+// the high bits of bytes i and 4 + i the rest.
+void UnpackScales6(const uint8_t* bytes, uint8_t* scales, uint8_t* mins) {
+  for (int i = 0; i < 4; ++i) {
+    scales[i] = bytes[i] & 63;
+    mins[i] = bytes[4 + i] & 63;
+    scales[4 + i] = (bytes[8 + i] & 15) | bytes[i] >> 6 << 4;
+    mins[4 + i] = bytes[8 + i] >> 4 | bytes[4 + i] >> 6 << 4;
   }
 }
 

@@ -14,11 +14,15 @@ enum class DType : uint8_t {
   kQ8_0,  // 32 values: fp16 d, int8 q[32].                w = d·q
   kQ4_0,  // 32 values: fp16 d, 16 bytes of nibbles.       w = d·(q - 8)
   kQ4_1,  // 32 values: fp16 d, fp16 m, 16 bytes.          w = d·q + m
+  // 256 values: fp16 d, fp16 dmin, 6-bit scale and min of each 32 values in 12
+  // bytes, nibbles.                              w = d·scale·q - dmin·min
+  kQ4_K,
+  kQ5_K,  // the same; 5-bit q: 32 bytes of high bits before the nibbles.
   kQ6_K,  // 256 values: 4-bit and 2-bit parts, int8 scales[16], fp16 d.
           //                                         w = d·scale·(q - 32)
 };
 
-inline constexpr int kNumDTypes = 7;
+inline constexpr int kNumDTypes = 9;
 
 // Values in a block; 1 for the plain types.
 int BlockValues(DType type);
@@ -33,12 +37,12 @@ size_t RowBytes(DType type, int64_t cols);
 const char* DTypeName(DType type);
 
 // The integers and factors behind a block of a quantized type: value i is
-// fma(scale[i / scale_values], quant[i], min). All but the last addition is
-// exact in fp32.
+// fma(scale[i / scale_values], quant[i], min[i / 32]). All but the last
+// addition is exact in fp32.
 struct QuantBlock {
   int8_t quant[256];  // [BlockValues(type)] with the offset (8, 32) taken off
   float scale[16];
-  float min;         // 0 but for Q4_1
+  float min[8];      // 0 but for Q4_1, Q4_K and Q5_K
   int scale_values;  // values that share a scale
 };
 
@@ -46,8 +50,12 @@ struct QuantBlock {
 void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out);
 
 // Decodes `cols` values of one row as stored, in fp32; exact but for the one
-// rounding of d·q + m. REQUIRES: cols % BlockValues(type) == 0.
+// rounding where a minimum is added. REQUIRES: cols % BlockValues(type) == 0.
 void DecodeRow(DType type, const void* row, int64_t cols, float* out);
+
+// The scales and minima of the 8 runs of 32 values of Q4_K and Q5_K, from their
+// 12 bytes.
+void UnpackScales6(const uint8_t* bytes, uint8_t* scales, uint8_t* mins);
 
 // IEEE binary16 and bfloat16 to fp32, exact; signalling NaNs stay as they are.
 float HalfToFloat(uint16_t half);

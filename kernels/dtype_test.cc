@@ -54,6 +54,8 @@ TEST(DTypeTest, BlocksAreGgmls) {
   EXPECT_EQ(RowBytes(DType::kQ8_0, 64), 68);
   EXPECT_EQ(RowBytes(DType::kQ4_0, 64), 36);
   EXPECT_EQ(RowBytes(DType::kQ4_1, 64), 40);
+  EXPECT_EQ(RowBytes(DType::kQ4_K, 512), 288);
+  EXPECT_EQ(RowBytes(DType::kQ5_K, 512), 352);
   EXPECT_EQ(RowBytes(DType::kQ6_K, 512), 420);
 }
 

@@ -17,8 +17,9 @@
 namespace lockstep::kernels {
 namespace {
 
-const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16, DType::kQ8_0,
-                        DType::kQ4_0, DType::kQ4_1, DType::kQ6_K};
+const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
+                        DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
+                        DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
 
 // A weight row as stored, every bit pattern of the integers possible and the
 // factors moderate.
@@ -50,6 +51,8 @@ std::vector<uint8_t> RandomRows(DType type, int rows, int cols,
         set_half(at + 208, true);
         break;
       case DType::kQ4_1:
+      case DType::kQ4_K:
+      case DType::kQ5_K:
         set_half(at + 2, true);
         set_half(at, true);
         break;

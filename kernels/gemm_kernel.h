@@ -3,15 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/dtype.h"
 #include "kernels/kernel_table.h"
 #include "kernels/matrix_tile.h"
 #include "kernels/packed_format.h"
 #include "kernels/weight_decoders.h"
 
-// The matrix product for a vector type V (simd_*.h). Two ways to the same bits:
-// for few rows of X weights are decoded in registers and used at once; for many
-// a block of them is decoded into the first-level cache and multiplied as fp32.
+// The strict matrix product for a vector type V (simd_*.h). Two ways to the
+// same bits: for few rows of X weights are decoded in registers and used at
+// once; for many a block of them is decoded into the first-level cache and
+// multiplied as fp32.
 namespace lockstep::kernels {
 
 // Partial sums of slices, merged as TreeSum does: a binary counter whose digit
@@ -68,9 +68,10 @@ void WriteSums(const GemmArgs& args, const float* sums, int row_begin, int rows,
 // How far ahead of the decoding weights are fetched.
 inline constexpr int kPrefetchBytes = 1024;
 
-// Sums of kPanels panels over `cols` columns for kRows rows, all in registers.
+// Sums of kPanels panels over a slice of `cols` columns for kRows rows, all in
+// registers. `slices` is where the first panel's slice starts.
 template <class V, class D, int kRows, int kPanels>
-[[gnu::noinline]] void MultiplyDecoding(const uint8_t* panels,
+[[gnu::noinline]] void MultiplyDecoding(const uint8_t* slices,
                                         size_t panel_bytes, int cols,
                                         const float* x, ptrdiff_t x_stride,
                                         float* sums) {
@@ -81,29 +82,32 @@ template <class V, class D, int kRows, int kPanels>
     }
   }
   const typename D::Constants constants = D::MakeConstants();
-  const uint8_t* group = panels;
-  for (int col = 0; col < cols; col += D::kFormat.group_cols) {
+  // Packets are visited in order of columns, those of a run together.
+  constexpr int kPackets = D::kRunCols / D::kPacketCols;
+  constexpr int kPacketBytes =
+      D::kFormat.group_bytes * D::kPacketCols / D::kFormat.group_cols;
+  const uint8_t* group = slices;
+  for (int col = 0, run = 0; col < cols; col += D::kRunCols) {
     typename D::Scales scales[kPanels][V::kVectors];
 #pragma GCC unroll 4
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 2
       for (int v = 0; v < V::kVectors; ++v) {
-        scales[p][v] = D::LoadScales(group + p * panel_bytes, v);
+        scales[p][v] = D::LoadScales(group + p * panel_bytes, run, v);
       }
     }
-    for (int n = 0; n < D::kFormat.group_cols / D::kPacketCols; ++n) {
+    for (int n = 0; n < kPackets; ++n) {
       typename D::Packet packet[kPanels][V::kVectors];
 #pragma GCC unroll 4
       for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 2
         for (int v = 0; v < V::kVectors; ++v) {
-          packet[p][v] = D::LoadPacket(group + p * panel_bytes, n, v);
+          packet[p][v] = D::LoadPacket(group + p * panel_bytes, run, n, v);
         }
-        constexpr int kPacketBytes =
-            D::kFormat.group_bytes * D::kPacketCols / D::kFormat.group_cols;
+        const uint8_t* ahead = group + p * panel_bytes + kPrefetchBytes +
+                               (run * kPackets + n) * kPacketBytes;
         for (int line = 0; line < kPacketBytes; line += 64) {
-          __builtin_prefetch(group + p * panel_bytes + n * kPacketBytes + line +
-                             kPrefetchBytes);
+          __builtin_prefetch(ahead + line);
         }
       }
 #pragma GCC unroll 8
@@ -128,7 +132,10 @@ template <class V, class D, int kRows, int kPanels>
       }
       x += D::kPacketCols;
     }
-    group += D::kFormat.group_bytes;
+    if (++run == D::kFormat.group_cols / D::kRunCols) {
+      run = 0;
+      group += D::kFormat.group_bytes;
+    }
   }
   for (int r = 0; r < kRows; ++r) {
     for (int p = 0; p < kPanels; ++p) {
@@ -146,13 +153,13 @@ void MultiplySlices(const GemmArgs& args, int panel) {
   constexpr int kFloats = kRows * kPanels * kPanelRows;
   SliceSums<V, kFloats> sums;
   const size_t panel_bytes = args.segment->panel_bytes;
-  const uint8_t* panels = args.segment->data + panel * panel_bytes;
+  const uint8_t* slices = args.segment->data + panel * panel_bytes;
   for (int col = 0; col < args.cols; col += args.slice_cols) {
-    MultiplyDecoding<V, D, kRows, kPanels>(panels, panel_bytes, args.slice_cols,
+    MultiplyDecoding<V, D, kRows, kPanels>(slices, panel_bytes, args.slice_cols,
                                            args.x + col, args.x_stride,
                                            sums.top());
     sums.Push(kFloats);
-    panels += args.slice_cols / D::kFormat.group_cols * D::kFormat.group_bytes;
+    slices += args.segment->slice_bytes;
   }
   sums.Finish(kFloats);
   WriteSums<V>(args, sums.result(), 0, kRows, panel, kPanels);
@@ -180,30 +187,38 @@ void GemmFewRows(const GemmArgs& args) {
   }
 }
 
-// Decodes `cols` columns of a panel to fp32, [cols, 16].
+// Decodes columns [begin, begin + cols) of a slice to fp32, [cols, 16]. Both
+// are multiples of D::kRunCols.
 template <class V, class D>
-void DecodeColumns(const uint8_t* group, int cols, float* out) {
+void DecodeColumns(const uint8_t* slice, int begin, int cols, float* out) {
+  constexpr PackedFormat kFormat = D::kFormat;
   const typename D::Constants constants = D::MakeConstants();
-  for (int col = 0; col < cols; col += D::kFormat.group_cols) {
+  const uint8_t* group =
+      slice + begin / kFormat.group_cols * size_t{kFormat.group_bytes};
+  int run = begin % kFormat.group_cols / D::kRunCols;
+  for (int col = 0; col < cols; col += D::kRunCols) {
     for (int v = 0; v < V::kVectors; ++v) {
-      const typename D::Scales scales = D::LoadScales(group, v);
-      float* group_out = out + col * kPanelRows + v * V::kWidth;
-      for (int n = 0; n < D::kFormat.group_cols / D::kPacketCols; ++n) {
-        const typename D::Packet packet = D::LoadPacket(group, n, v);
+      const typename D::Scales scales = D::LoadScales(group, run, v);
+      float* run_out = out + col * kPanelRows + v * V::kWidth;
+      for (int n = 0; n < D::kRunCols / D::kPacketCols; ++n) {
+        const typename D::Packet packet = D::LoadPacket(group, run, n, v);
 #pragma GCC unroll 8
         for (int i = 0; i < D::kPacketCols; ++i) {
-          V::Store(group_out + (n * D::kPacketCols + i) * kPanelRows,
+          V::Store(run_out + (n * D::kPacketCols + i) * kPanelRows,
                    D::Decode(scales, packet, i, constants));
         }
       }
     }
-    group += D::kFormat.group_bytes;
+    if (++run == kFormat.group_cols / D::kRunCols) {
+      run = 0;
+      group += kFormat.group_bytes;
+    }
   }
 }
 
 // F32 panels need no decoding.
 struct NoDecoder {
-  static constexpr PackedFormat kFormat = FormatOfPacked(DType::kF32);
+  static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kF32);
 };
 
 // A block of weights is 16 KiB of fp32 and meets up to kBlockRows rows, whose
@@ -219,28 +234,24 @@ struct BlockBuffers {
   SliceSums<V, kBlockRows * kPanels * kPanelRows> sums;
 };
 
-// One slice of `panels` panels, from column `col_begin`, into t.c.
+// One slice of t.panels panels into t.c; `slices` is where the first panel's
+// starts, x its first column of X.
 template <class V, class D>
-void MultiplySlice(const GemmArgs& args, int panel, int col_begin,
+void MultiplySlice(const GemmArgs& args, const uint8_t* slices, const float* x,
                    float* weights, MatrixTile t) {
-  const size_t panel_bytes = args.segment->panel_bytes;
   for (int done = 0; done < args.slice_cols; done += t.k) {
-    const int col = col_begin + done;
     t.k = args.slice_cols - done < kBlockCols ? args.slice_cols - done
                                               : kBlockCols;
-    t.x = args.x + col;
+    t.x = x + done;
     t.accumulate = done > 0;
-    const uint8_t* source = args.segment->data + panel * panel_bytes +
-                            col / D::kFormat.group_cols *
-                                static_cast<size_t>(D::kFormat.group_bytes);
     const float* w[BlockBuffers<V>::kPanels];
     for (int p = 0; p < t.panels; ++p) {
-      const uint8_t* panel_source = source + p * panel_bytes;
+      const uint8_t* slice = slices + p * args.segment->panel_bytes;
       if constexpr (D::kFormat.group_bytes == sizeof(float) * kPanelRows) {
-        w[p] = reinterpret_cast<const float*>(panel_source);
+        w[p] = reinterpret_cast<const float*>(slice) + done * kPanelRows;
       } else {
         float* decoded = weights + p * kBlockCols * kPanelRows;
-        DecodeColumns<V, D>(panel_source, t.k, decoded);
+        DecodeColumns<V, D>(slice, done, t.k, decoded);
         w[p] = decoded;
       }
     }
@@ -260,10 +271,11 @@ void GemmManyRows(const GemmArgs& args) {
       rows = (args.rows - row) / (blocks - block);
       BlockBuffers<V> buffers;
       const int width = panels * kPanelRows;
-      GemmArgs part = args;
-      part.x = args.x + row * args.x_stride;
+      const uint8_t* slices =
+          args.segment->data + panel * args.segment->panel_bytes;
+      const float* x = args.x + row * args.x_stride;
       for (int col = 0; col < args.cols; col += args.slice_cols) {
-        MultiplySlice<V, D>(part, panel, col, buffers.weights,
+        MultiplySlice<V, D>(args, slices, x + col, buffers.weights,
                             {.x = nullptr,
                              .x_stride = args.x_stride,
                              .rows = rows,
@@ -275,6 +287,7 @@ void GemmManyRows(const GemmArgs& args) {
                              .c_stride = width,
                              .accumulate = false});
         buffers.sums.Push(rows * width);
+        slices += args.segment->slice_bytes;
       }
       buffers.sums.Finish(rows * width);
       WriteSums<V>(args, buffers.sums.result(), row, rows, panel, panels);
@@ -295,20 +308,26 @@ void GemmOfType(const GemmArgs& args) {
 template <class V>
 void Gemm(const GemmArgs& args) {
   switch (args.segment->type) {
-    case DType::kF32:
+    case PackedType::kF32:
       return GemmManyRows<V, NoDecoder>(args);
-    case DType::kF16:
-      return GemmOfType<V, HalfDecoder<V, DType::kF16>>(args);
-    case DType::kBF16:
-      return GemmOfType<V, HalfDecoder<V, DType::kBF16>>(args);
-    case DType::kQ8_0:
+    case PackedType::kF16:
+      return GemmOfType<V, HalfDecoder<V, PackedType::kF16>>(args);
+    case PackedType::kBF16:
+      return GemmOfType<V, HalfDecoder<V, PackedType::kBF16>>(args);
+    case PackedType::kQ8_0:
       return GemmOfType<V, Q8Decoder<V>>(args);
-    case DType::kQ4_0:
+    case PackedType::kQ4_0:
       return GemmOfType<V, Q4_0Decoder<V>>(args);
-    case DType::kQ4_1:
+    case PackedType::kQ4_1:
       return GemmOfType<V, Q4_1Decoder<V>>(args);
-    case DType::kQ6_K:
+    case PackedType::kQ4_K:
+      return GemmOfType<V, Q4KDecoder<V>>(args);
+    case PackedType::kQ5_K:
+      return GemmOfType<V, Q5KDecoder<V>>(args);
+    case PackedType::kQ6_K:
       return GemmOfType<V, Q6KDecoder<V>>(args);
+    case PackedType::kInt16:
+      return;  // not what strict matrices hold
   }
 }
 

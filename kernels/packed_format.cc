@@ -13,120 +13,115 @@ T Load(const uint8_t* bytes, int index) {
   return value;
 }
 
-template <typename T>
-void Store(uint8_t* bytes, int index, T value) {
-  std::memcpy(bytes + index * sizeof(T), &value, sizeof(T));
+float LoadHalf(const uint8_t* bytes, int index) {
+  return HalfToFloat(Load<uint16_t>(bytes, index));
 }
 
-void PackPlainRow(const uint8_t* source, int value_bytes, int cols, int row,
-                  uint8_t* panel) {
-  for (int col = 0; col < cols; ++col) {
-    std::memcpy(
-        panel + (static_cast<size_t>(col) * kPanelRows + row) * value_bytes,
-        source + static_cast<size_t>(col) * value_bytes, value_bytes);
-  }
+// Of the words from `nibbles` on; `col` of a block of 32.
+int Nibble(const uint8_t* nibbles, int row, int col) {
+  const uint32_t word = Load<uint32_t>(nibbles, col / 8 * kPanelRows + row);
+  return word >> (8 * (col % 4) + 4 * (col / 4 % 2)) & 15;
 }
 
-void PackBytes(const int8_t* quant, int count, int row, uint8_t* out) {
-  for (int i = 0; i < count; ++i) {
-    out[i * kPanelRows + row] = static_cast<uint8_t>(quant[i]);
-  }
+int UpperBit(const uint8_t* bits, int row, int col) {
+  return Load<uint32_t>(bits, row) >> (8 * (col % 4) + col / 4) & 1;
 }
 
-// `nibbles` are a block's 16 bytes as stored.
-void PackNibbles(const uint8_t* nibbles, int row, uint8_t* out) {
-  for (int g = 0; g < 4; ++g) {
-    uint32_t word = 0;
-    for (int i = 0; i < 8; ++i) {
-      const int col = 8 * g + i;
-      const uint32_t nibble =
-          col < 16 ? nibbles[col] & 15 : nibbles[col - 16] >> 4;
-      word |= nibble << (4 * i);
-    }
-    Store(out, g * kPanelRows + row, word);
-  }
+int UpperPair(const uint8_t* pairs, int row, int col) {
+  const uint32_t word = Load<uint32_t>(pairs, col / 16 * kPanelRows + row);
+  return word >> (8 * (col % 4) + 2 * (col / 4 % 4)) & 3;
 }
 
-void PackQ6KBlock(const uint8_t* source, int row, uint8_t* groups) {
-  constexpr PackedFormat kFormat = FormatOfPacked(DType::kQ6_K);
-  QuantBlock block;
-  UnpackBlock(DType::kQ6_K, source, &block);
-  for (int g = 0; g < 16; ++g) {
-    uint8_t* group = groups + g * kFormat.group_bytes;
-    Store(group, row, block.scale[g]);
-    PackBytes(block.quant + 16 * g, 16, row, group + kFormat.quants);
+// Column `col` of a group of Q4_K or Q5_K, whose blocks differ by the bits.
+float ValueWithScaledMin(PackedType type, const uint8_t* group, int row,
+                         int col) {
+  const PackedFormat format = FormatOfPacked(type);
+  const uint8_t* block =
+      group + format.header_bytes +
+      col / 32 * ((format.group_bytes - format.header_bytes) / 8);
+  const uint8_t* nibbles = block + 2 * kPanelRows;
+  int q = Nibble(nibbles, row, col % 32);
+  if (type == PackedType::kQ5_K) {
+    q |= UpperBit(nibbles + 16 * kPanelRows, row, col % 32) << 4;
   }
+  const float scale = LoadHalf(group, row) * block[row];
+  const float min = LoadHalf(group, kPanelRows + row) * block[kPanelRows + row];
+  return std::fma(scale, static_cast<float>(q), -min);
+}
+
+float ValueOfQ6K(const uint8_t* group, int row, int col) {
+  const PackedFormat format = FormatOfPacked(PackedType::kQ6_K);
+  const uint8_t* block =
+      group + format.header_bytes +
+      col / 32 * ((format.group_bytes - format.header_bytes) / 8);
+  const uint8_t* nibbles = block + 2 * kPanelRows;
+  const uint8_t* pairs = nibbles + 16 * kPanelRows;
+  const int q = Nibble(nibbles, row, col % 32) | UpperPair(pairs, row, col % 32)
+                                                     << 4;
+  const int scale = Load<int8_t>(block, col % 32 / 16 * kPanelRows + row);
+  return LoadHalf(group, row) * scale * (q - 32);
 }
 
 }  // namespace
 
-size_t PanelBytes(DType type, int cols) {
-  const PackedFormat format = FormatOfPacked(type);
-  return static_cast<size_t>(cols / format.group_cols) * format.group_bytes;
-}
-
-void PackRow(DType type, const uint8_t* source, int cols, int row,
-             uint8_t* panel) {
-  if (BlockValues(type) == 1) {
-    PackPlainRow(source, BlockBytes(type), cols, row, panel);
-    return;
-  }
-  const PackedFormat format = FormatOfPacked(type);
-  const int values = BlockValues(type);
-  for (int col = 0; col < cols; col += values) {
-    uint8_t* group = panel + PanelBytes(type, col);
-    switch (type) {
-      case DType::kQ8_0:
-        std::memcpy(group + 2 * row, source, 2);
-        PackBytes(reinterpret_cast<const int8_t*>(source + 2), 32, row,
-                  group + format.quants);
-        break;
-      case DType::kQ4_0:
-        std::memcpy(group + 2 * row, source, 2);
-        PackNibbles(source + 2, row, group + format.quants);
-        break;
-      case DType::kQ4_1:
-        std::memcpy(group + 2 * row, source, 2);
-        std::memcpy(group + 2 * kPanelRows + 2 * row, source + 2, 2);
-        PackNibbles(source + 4, row, group + format.quants);
-        break;
-      default:
-        PackQ6KBlock(source, row, group);
-        break;
-    }
-    source += BlockBytes(type);
-  }
-}
-
-float PackedValue(DType type, const uint8_t* panel, int row, int col) {
-  const PackedFormat format = FormatOfPacked(type);
-  const int i = col % format.group_cols;
-  const uint8_t* group = panel + PanelBytes(type, col - i);
-  const uint8_t* quants = group + format.quants;
-  const auto nibble = [&] {
-    const uint32_t word = Load<uint32_t>(quants, (i / 8) * kPanelRows + row);
-    return static_cast<int>(word >> (4 * (i % 8)) & 15);
+PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
+  const auto plain = [arithmetic](PackedType as_stored) {
+    return arithmetic == Arithmetic::kFast ? PackedType::kInt16 : as_stored;
   };
-  const auto byte = [&] { return Load<int8_t>(quants, i * kPanelRows + row); };
-  const auto d = [&] { return HalfToFloat(Load<uint16_t>(group, row)); };
   switch (type) {
     case DType::kF32:
-      return Load<float>(group, row);
+      return plain(PackedType::kF32);
     case DType::kF16:
-      return d();
+      return plain(PackedType::kF16);
     case DType::kBF16:
-      return BFloat16ToFloat(Load<uint16_t>(group, row));
+      return plain(PackedType::kBF16);
     case DType::kQ8_0:
-      return d() * byte();
+      return PackedType::kQ8_0;
     case DType::kQ4_0:
-      return d() * (nibble() - 8);
+      return PackedType::kQ4_0;
     case DType::kQ4_1:
-      return std::fma(d(), static_cast<float>(nibble()),
-                      HalfToFloat(Load<uint16_t>(group, kPanelRows + row)));
+      return PackedType::kQ4_1;
+    case DType::kQ4_K:
+      return PackedType::kQ4_K;
+    case DType::kQ5_K:
+      return PackedType::kQ5_K;
     case DType::kQ6_K:
-      return Load<float>(group, row) * byte();
+      return PackedType::kQ6_K;
   }
-  return 0;
+  __builtin_unreachable();
+}
+
+float PackedValue(PackedType type, const uint8_t* slice, int row, int col) {
+  const PackedFormat format = FormatOfPacked(type);
+  const int i = col % format.group_cols;
+  const uint8_t* group = slice + SliceBytes(type, col - i);
+  const uint8_t* quants = group + format.header_bytes;
+  switch (type) {
+    case PackedType::kF32:
+      return Load<float>(group, row);
+    case PackedType::kF16:
+      return LoadHalf(group, row);
+    case PackedType::kBF16:
+      return BFloat16ToFloat(Load<uint16_t>(group, row));
+    case PackedType::kQ8_0:
+      return LoadHalf(group, row) *
+             (quants[(i / 4 * kPanelRows + row) * 4 + i % 4] - 128);
+    case PackedType::kQ4_0:
+      return LoadHalf(group, row) * (Nibble(quants, row, i) - 8);
+    case PackedType::kQ4_1:
+      return std::fma(LoadHalf(group, row),
+                      static_cast<float>(Nibble(quants, row, i)),
+                      LoadHalf(group, kPanelRows + row));
+    case PackedType::kQ4_K:
+    case PackedType::kQ5_K:
+      return ValueWithScaledMin(type, group, row, i);
+    case PackedType::kQ6_K:
+      return ValueOfQ6K(group, row, i);
+    case PackedType::kInt16:
+      return BFloat16ToFloat(Load<uint16_t>(group, row)) *
+             Load<int16_t>(quants, (i / 2 * kPanelRows + row) * 2 + i % 2);
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace lockstep::kernels

@@ -1,46 +1,68 @@
 #include "kernels/packed_matrix.h"
 
 #include <glog/logging.h>
+#include <sys/mman.h>
 
-#include <cstring>
-#include <new>
+#include <algorithm>
+
+#include "kernels/panel_packing.h"
 
 namespace lockstep::kernels {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr size_t kCacheLine = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
 
-void PackedMatrix::FreeAligned::operator()(uint8_t* data) const {
-  ::operator delete[](data, kAlignment);
-}
-
-PackedMatrix::PackedMatrix(int cols, int slice_cols)
-    : cols_(cols), slice_cols_(slice_cols) {
+PackedMatrix::PackedMatrix(int cols, int slice_cols, Arithmetic arithmetic)
+    : cols_(cols), slice_cols_(slice_cols), arithmetic_(arithmetic) {
   CHECK_GT(cols, 0);
   CHECK_GT(slice_cols, 0);
   CHECK_EQ(cols % slice_cols, 0);
   CHECK_LE(cols / slice_cols, kMaxSlices);
 }
 
+// Weights are read end to end in every step: with pages of 4 KiB much of that
+// is looking up where they lie.
+PackedMatrix::Buffer PackedMatrix::Allocate(size_t bytes) {
+  const bool huge = bytes >= kHugePage;
+  void* data = nullptr;
+  CHECK_EQ(posix_memalign(&data, huge ? kHugePage : kCacheLine, bytes), 0)
+      << "no memory for " << bytes << " bytes of weights";
+  // A refusal costs speed only.
+  if (huge) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return Buffer(static_cast<uint8_t*>(data));
+}
+
 void PackedMatrix::AddRows(DType type, int rows, const void* source,
-                           size_t row_bytes, int64_t col_begin) {
+                           size_t row_bytes, int64_t col_begin,
+                           ThreadPool* pool) {
   const int block = BlockValues(type);
   CHECK_EQ(slice_cols_ % block, 0) << DTypeName(type);
   CHECK_EQ(col_begin % block, 0) << DTypeName(type);
   if (rows == 0) return;
-  Segment segment = {type, rows_, rows, nullptr, PanelBytes(type, cols_)};
-  const size_t bytes = segment.panels() * segment.panel_bytes;
-  std::unique_ptr<uint8_t[], FreeAligned> buffer(
-      static_cast<uint8_t*>(::operator new[](bytes, kAlignment)));
-  std::memset(buffer.get(), 0, bytes);
-  const uint8_t* row_source =
+  const PackedType packed = PackedTypeOf(type, arithmetic_);
+  const size_t slice_bytes = SliceBytes(packed, slice_cols_);
+  Segment segment = {
+      packed,     rows_, rows, nullptr, cols_ / slice_cols_ * slice_bytes,
+      slice_bytes};
+  Buffer buffer = Allocate(segment.panels() * segment.panel_bytes);
+  const uint8_t* first =
       static_cast<const uint8_t*>(source) + RowBytes(type, col_begin);
-  for (int row = 0; row < rows; ++row) {
-    PackRow(type, row_source, cols_, row % kPanelRows,
-            buffer.get() + (row / kPanelRows) * segment.panel_bytes);
-    row_source += row_bytes;
+  const auto pack = [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int row = static_cast<int>(panel) * kPanelRows;
+      PackPanel(packed,
+                {type, first + row * row_bytes, row_bytes,
+                 std::min(kPanelRows, rows - row)},
+                cols_, slice_cols_, buffer.get() + panel * segment.panel_bytes);
+    }
+  };
+  if (pool == nullptr) {
+    pack(0, segment.panels());
+  } else {
+    pool->For(segment.panels(), 1, pack);
   }
   segment.data = buffer.get();
   segments_.push_back(segment);

@@ -2,25 +2,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/packed_format.h"
+#include "kernels/thread_pool.h"
 
 namespace lockstep::kernels {
 
 // A weight matrix W [rows, cols] repacked for products X·Wᵀ: panels of 16 rows
-// whose values for one column lie side by side, so that SIMD lanes are output
-// columns and each output is one chain of fused multiply-adds over k, the same
-// on every instruction set, for every number of rows of X and of threads.
+// whose values for the same columns lie side by side, so that SIMD lanes are
+// output columns, whatever the number of rows of X and of threads.
 //
 //   PackedMatrix qkv(/*cols=*/576, /*slice_cols=*/576);
 //   qkv.AddRows(DType::kQ4_1, 576, q_bytes, row_bytes, /*col_begin=*/0);
 //   qkv.AddRows(DType::kQ8_0, 192, k_bytes, …);  // types may differ
 //
 // K is cut into slices of `slice_cols`; each slice is summed in order of k from
-// zero, the slices as a binary tree (see TreeSum). Column-parallel matrices
+// zero (kStrict: one chain of fused multiply-adds), the slices as a binary tree
+// (see TreeSum). Column-parallel matrices
 // have one slice. Row-parallel ones have eight over all ranks, so that ranks
 // that hold 8, 4, 2 or 1 of them compute the same sub-trees.
 //
@@ -31,13 +34,14 @@ class PackedMatrix {
 
   // Rows of one stored type; what AddRows added.
   struct Segment {
-    DType type;
+    PackedType type;
     int row_begin;  // first output column this segment writes
     int rows;       // the last panel is padded with zeros
     // [ceil(rows / 16)] panels, each panel_bytes; see packed_format.h. The
-    // first is 64-byte aligned.
+    // first is 64-byte aligned, to 2 MiB where there are as many bytes.
     const uint8_t* data;
     size_t panel_bytes;
+    size_t slice_bytes;  // of a panel; from one slice to the next
 
     int panels() const { return (rows + kPanelRows - 1) / kPanelRows; }
   };
@@ -45,22 +49,26 @@ class PackedMatrix {
   // No rows and no columns.
   PackedMatrix() = default;
 
-  // REQUIRES: cols % slice_cols == 0, at most kMaxSlices slices, and slice_cols
-  // divides into blocks of every type that is added.
-  PackedMatrix(int cols, int slice_cols);
+  // For products in `arithmetic`. REQUIRES: cols % slice_cols == 0, at most
+  // kMaxSlices slices, and slice_cols divides into blocks of every type that is
+  // added.
+  PackedMatrix(int cols, int slice_cols,
+               Arithmetic arithmetic = Arithmetic::kStrict);
 
   PackedMatrix(PackedMatrix&&) = default;
   PackedMatrix& operator=(PackedMatrix&&) = default;
 
   // Appends `rows` rows: columns [col_begin, col_begin + cols) of rows as
-  // stored, `row_bytes` apart, starting at `source`.
+  // stored, `row_bytes` apart, starting at `source`. Packs on the threads of
+  // `pool`, or on the calling one where that is null.
   // REQUIRES: col_begin % BlockValues(type) == 0.
   void AddRows(DType type, int rows, const void* source, size_t row_bytes,
-               int64_t col_begin);
+               int64_t col_begin, ThreadPool* pool = nullptr);
 
   int rows() const { return rows_; }
   int cols() const { return cols_; }
   int slice_cols() const { return slice_cols_; }
+  Arithmetic arithmetic() const { return arithmetic_; }
   const std::vector<Segment>& segments() const { return segments_; }
 
   // Panels of all segments.
@@ -72,15 +80,19 @@ class PackedMatrix {
   static constexpr int kMaxSlices = 15;
 
  private:
-  struct FreeAligned {
-    void operator()(uint8_t* data) const;
+  struct Free {
+    void operator()(uint8_t* data) const { std::free(data); }
   };
+  using Buffer = std::unique_ptr<uint8_t[], Free>;
+
+  static Buffer Allocate(size_t bytes);
 
   int rows_ = 0;
   int cols_ = 0;
   int slice_cols_ = 0;
+  Arithmetic arithmetic_ = Arithmetic::kStrict;
   std::vector<Segment> segments_;
-  std::vector<std::unique_ptr<uint8_t[], FreeAligned>> buffers_;
+  std::vector<Buffer> buffers_;
 };
 
 }  // namespace lockstep::kernels

@@ -19,11 +19,11 @@ void Gemm(const GemmArgs& args) {
     for (int i = 0; i < args.rows; ++i) {
       const float* x = args.x + i * args.x_stride;
       const auto slice_sum = [&](int slice) {
+        const uint8_t* weights = panel + slice * w.slice_bytes;
         float sum = 0;
         for (int k = 0; k < args.slice_cols; ++k) {
-          const int col = slice * args.slice_cols + k;
-          sum = std::fma(x[col],
-                         PackedValue(w.type, panel, j % kPanelRows, col), sum);
+          sum = std::fma(x[slice * args.slice_cols + k],
+                         PackedValue(w.type, weights, j % kPanelRows, k), sum);
         }
         return sum;
       };

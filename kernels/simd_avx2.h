@@ -94,19 +94,44 @@ struct Avx2 {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
   }
+  static Floats LoadUint8(const uint8_t* p) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
+  }
   static Ints LoadInts(const uint8_t* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
 
-  // Nibbles as floats, less an offset.
+  static Ints ShiftLeft(Ints words, int bits) {
+    return reinterpret_cast<Ints>(reinterpret_cast<__v8su>(words) << bits);
+  }
+  static Ints ShiftRight(Ints words, int bits) {
+    return reinterpret_cast<Ints>(reinterpret_cast<__v8su>(words) >> bits);
+  }
+  static Ints And(Ints words, uint32_t mask) {
+    return _mm256_and_si256(words, _mm256_set1_epi32(mask));
+  }
+  // a | (b & mask)
+  static Ints OrMasked(Ints a, Ints b, uint32_t mask) {
+    return _mm256_or_si256(a, And(b, mask));
+  }
+
+  // Byte `index`, from the low end, of each word as a float.
+  struct ByteTable {};
+  static ByteTable MakeByteTable() { return {}; }
+  static Floats Byte(Ints words, int index, ByteTable) {
+    return _mm256_cvtepi32_ps(And(ShiftRight(words, 8 * index), 255));
+  }
+
+  // The nibble of a word that is column `index` of eight (packed_format.h) as a
+  // float, less an offset.
   using NibbleTable = Ints;
   static NibbleTable MakeNibbleTable(int offset) {
     return _mm256_set1_epi32(offset);
   }
   static Floats Nibble(Ints words, int index, NibbleTable offset) {
-    const Ints shifted =
-        reinterpret_cast<Ints>(reinterpret_cast<__v8su>(words) >> (4 * index));
-    const Ints nibble = _mm256_and_si256(shifted, _mm256_set1_epi32(15));
+    const Ints nibble =
+        And(ShiftRight(words, 8 * (index % 4) + 4 * (index / 4)), 15);
     return _mm256_cvtepi32_ps(_mm256_sub_epi32(nibble, offset));
   }
 };

@@ -92,10 +92,47 @@ struct Avx512 {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes));
   }
+  static Floats LoadUint8(const uint8_t* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
+  }
   static Ints LoadInts(const uint8_t* p) { return _mm512_loadu_si512(p); }
 
-  // Nibbles as floats, by a table of the 16 that there are; the permutation
-  // looks at the low four bits alone.
+  static Ints ShiftLeft(Ints words, int bits) {
+    return reinterpret_cast<Ints>(reinterpret_cast<__v16su>(words) << bits);
+  }
+  static Ints ShiftRight(Ints words, int bits) {
+    return reinterpret_cast<Ints>(reinterpret_cast<__v16su>(words) >> bits);
+  }
+  static Ints And(Ints words, uint32_t mask) {
+    return _mm512_and_si512(words, _mm512_set1_epi32(mask));
+  }
+  // a | (b & mask)
+  static Ints OrMasked(Ints a, Ints b, uint32_t mask) {
+    return _mm512_ternarylogic_epi32(a, b, _mm512_set1_epi32(mask), 0xf8);
+  }
+
+  // Byte `index`, from the low end, of each word as a float: shuffles that
+  // take one byte of four and zeros.
+  struct ByteTable {
+    Ints shuffle[4];
+  };
+  static ByteTable MakeByteTable() {
+    const Ints zeros = _mm512_set1_epi32(0x80808000);
+    const Ints first = _mm512_add_epi32(zeros, _mm512_set4_epi32(12, 8, 4, 0));
+    ByteTable table;
+    for (int i = 0; i < 4; ++i) {
+      table.shuffle[i] = _mm512_add_epi32(first, _mm512_set1_epi32(i));
+    }
+    return table;
+  }
+  static Floats Byte(Ints words, int index, const ByteTable& table) {
+    return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(words, table.shuffle[index]));
+  }
+
+  // The nibble of a word that is column `index` of eight (packed_format.h) as a
+  // float, by a table of the 16 that there are; the permutation looks at the
+  // low four bits alone.
   using NibbleTable = Floats;
   static NibbleTable MakeNibbleTable(int offset) {
     alignas(64) float table[16];
@@ -103,9 +140,8 @@ struct Avx512 {
     return _mm512_load_ps(table);
   }
   static Floats Nibble(Ints words, int index, NibbleTable table) {
-    const Ints shifted =
-        reinterpret_cast<Ints>(reinterpret_cast<__v16su>(words) >> (4 * index));
-    return _mm512_permutexvar_ps(shifted, table);
+    return _mm512_permutexvar_ps(
+        ShiftRight(words, 8 * (index % 4) + 4 * (index / 4)), table);
   }
 };
 

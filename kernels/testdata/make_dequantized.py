@@ -23,16 +23,18 @@ def half(rng):
 
 
 def block(name, rng):
-    size = {"Q8_0": 32, "Q4_0": 16, "Q4_1": 16, "Q6_K": 208}[name]
+    size = {"Q8_0": 32, "Q4_0": 16, "Q4_1": 16, "Q4_K": 140, "Q5_K": 172,
+            "Q6_K": 208}[name]
     quants = rng.integers(0, 256, size, dtype=np.uint8).tobytes()
     if name == "Q6_K":
         return quants + half(rng)
-    return half(rng) + (half(rng) if name == "Q4_1" else b"") + quants
+    has_min = name in ("Q4_1", "Q4_K", "Q5_K")
+    return half(rng) + (half(rng) if has_min else b"") + quants
 
 
 def main():
     rng = np.random.default_rng(1)
-    for name in ("Q8_0", "Q4_0", "Q4_1", "Q6_K"):
+    for name in ("Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q6_K"):
         for _ in range(4):
             data = b"".join(block(name, rng) for _ in range(BLOCKS))
             kind = gguf.GGMLQuantizationType[name]

@@ -68,6 +68,45 @@ void PutQ4_1(std::string& out, absl::Span<const float> block) {
   });
 }
 
+// ggml's block_q4_K and block_q5_K: d, dmin, 6-bit scales and minima, in q5_K
+// the fifth bits, nibbles. Value i is in run i / 32.
+void PutQ4KOrQ5K(DType type, std::string& out, absl::Span<const float> block) {
+  const int most = type == DType::kQ5_K ? 31 : 15;
+  float scale[8], min[8];
+  for (int run = 0; run < 8; ++run) {
+    const auto values = block.subspan(32 * run, 32);
+    const auto [least, largest] =
+        std::minmax_element(values.begin(), values.end());
+    min[run] = std::max(0.0f, -*least);
+    scale[run] = std::max(0.0f, *largest + min[run]) / most;
+  }
+  const _Float16 d = *std::max_element(scale, scale + 8) / 63;
+  const _Float16 dmin = *std::max_element(min, min + 8) / 63;
+  uint8_t scales[12] = {}, high[32] = {}, nibbles[128] = {};
+  for (int run = 0; run < 8; ++run) {
+    const int s = Quantize(scale[run], d, 0, 63);
+    const int m = Quantize(min[run], dmin, 0, 63);
+    if (run < 4) {
+      scales[run] |= s;
+      scales[4 + run] |= m;
+    } else {
+      scales[4 + run] = (s & 15) | (m & 15) << 4;
+      scales[run - 4] |= s >> 4 << 6;
+      scales[run] |= m >> 4 << 6;
+    }
+    for (int i = 0; i < 32; ++i) {
+      const int q = Quantize(block[32 * run + i] + dmin * m, d * s, 0, most);
+      nibbles[run / 2 * 32 + i] |= (q & 15) << (run % 2 * 4);
+      high[i] |= q >> 4 << run;
+    }
+  }
+  Put(out, d);
+  Put(out, dmin);
+  Put(out, scales);
+  if (type == DType::kQ5_K) Put(out, high);
+  Put(out, nibbles);
+}
+
 // ggml's block_q6_K: low four bits, high two bits, 16 scales, d. Value i is in
 // half i / 128, there in row (i % 128) / 32 of 32 columns.
 void PutQ6_K(std::string& out, absl::Span<const float> block) {
@@ -105,6 +144,9 @@ void PutBlock(DType type, std::string& out, absl::Span<const float> block) {
       return PutQ4_0(out, block);
     case DType::kQ4_1:
       return PutQ4_1(out, block);
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return PutQ4KOrQ5K(type, out, block);
     case DType::kQ6_K:
       return PutQ6_K(out, block);
   }

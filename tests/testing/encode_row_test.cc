@@ -18,6 +18,7 @@ TEST(EncodeRow, DecodesToWithinAStepOfTheType) {
   const Case cases[] = {{DType::kF32, 0},         {DType::kF16, 0x1p-12},
                         {DType::kBF16, 0x1p-9},   {DType::kQ8_0, 1. / 127},
                         {DType::kQ4_0, 1.01 / 8}, {DType::kQ4_1, 2. / 15},
+                        {DType::kQ4_K, 2.2 / 15}, {DType::kQ5_K, 2.2 / 31},
                         {DType::kQ6_K, 1.1 / 31}};
   std::vector<float> values(512);
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.7 * i * i);

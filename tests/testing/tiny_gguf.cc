@@ -30,6 +30,10 @@ uint32_t GgmlType(DType type) {
       return 3;
     case DType::kQ8_0:
       return 8;
+    case DType::kQ4_K:
+      return 12;
+    case DType::kQ5_K:
+      return 13;
     case DType::kQ6_K:
       return 14;
     case DType::kBF16:

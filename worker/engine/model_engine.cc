@@ -80,7 +80,8 @@ absl::StatusOr<std::unique_ptr<ModelEngine>> ModelEngine::Create(
         collective->size(), ", the shard ", shard.rank, " of ", shard.size));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(ModelWeights weights,
-                            LoadWeights(*model.tensors, model.config, shard));
+                            LoadWeights(*model.tensors, model.config, shard,
+                                        options.arithmetic, &ops->pool()));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<KvMemory> kv_memory,
       KvMemory::Create(model.config, shard, options.num_pages,

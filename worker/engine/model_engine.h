@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "kernels/arithmetic.h"
 #include "kernels/ops.h"
 #include "worker/collectives/collective.h"
 #include "worker/engine/engine.h"
@@ -30,6 +31,7 @@ class ModelEngine final : public Engine {
     int max_step_tokens = 512;
     int max_sequences = 64;
     int max_logits_rows = 64;  // of a step
+    kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict;
   };
 
   // Sees each row of logits that a step computes: the span, the position of its

@@ -33,9 +33,9 @@ TEST(GgufSource, KnowsGgmlsTypesByNumber) {
     size_t row_bytes;  // of 256 values
   };
   const Case cases[] = {
-      {0, DType::kF32, 1024},  {1, DType::kF16, 512},  {2, DType::kQ4_0, 144},
-      {3, DType::kQ4_1, 160},  {8, DType::kQ8_0, 272}, {14, DType::kQ6_K, 210},
-      {30, DType::kBF16, 512},
+      {0, DType::kF32, 1024},  {1, DType::kF16, 512},   {2, DType::kQ4_0, 144},
+      {3, DType::kQ4_1, 160},  {8, DType::kQ8_0, 272},  {12, DType::kQ4_K, 144},
+      {13, DType::kQ5_K, 176}, {14, DType::kQ6_K, 210}, {30, DType::kBF16, 512},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(kernels::DTypeName(c.type));
@@ -82,10 +82,11 @@ TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
   };
   const Case cases[] = {
       {[](GgufWriter& w) {
-         w.AddTensor("w", {2, 256}, 12, "x");
+         w.AddTensor("w", {2, 256}, 11, "x");
        },
-       "m.gguf: tensor \"w\" is of ggml's type 12 (Q4_K), which is not "
-       "supported; supported are F32, F16, Q4_0, Q4_1, Q8_0, Q6_K, BF16."},
+       "m.gguf: tensor \"w\" is of ggml's type 11 (Q3_K), which is not "
+       "supported; supported are F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q5_K, Q6_K, "
+       "BF16."},
       {[](GgufWriter& w) {
          w.AddTensor("w", {2, 256}, 999, "x");
        },
@@ -95,6 +96,11 @@ TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
        },
        "m.gguf: tensor \"w\" has rows of 48 values, expected a multiple of 32 "
        "for Q8_0."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 288}, 12, "x");
+       },
+       "m.gguf: tensor \"w\" has rows of 288 values, expected a multiple of "
+       "256 for Q4_K."},
       {[](GgufWriter& w) {
          w.AddTensor("w", {2, 2}, 0, "x");
        },

@@ -39,8 +39,13 @@ Range VocabRange(const Shard& shard, const ModelConfig& config) {
 class Loader {
  public:
   Loader(const TensorSource& source, const ModelConfig& config,
-         const Shard& shard)
-      : source_(source), config_(config), shard_(shard) {}
+         const Shard& shard, kernels::Arithmetic arithmetic,
+         kernels::ThreadPool* pool)
+      : source_(source),
+        config_(config),
+        shard_(shard),
+        arithmetic_(arithmetic),
+        pool_(pool) {}
 
   absl::StatusOr<LayerWeights> Layer(int layer) const {
     const auto name = [layer](const char* tensor) {
@@ -108,13 +113,13 @@ class Loader {
 
   // Rows of one or more tensors, below each other.
   absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts) const {
-    PackedMatrix matrix(config_.hidden_size, config_.hidden_size);
+    PackedMatrix matrix(config_.hidden_size, config_.hidden_size, arithmetic_);
     for (const auto& [name, rows] : parts) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
       const size_t row_bytes = RowBytesOf(tensor);
       matrix.AddRows(tensor.type, rows.size(),
                      tensor.bytes.data() + rows.begin * row_bytes, row_bytes,
-                     /*col_begin=*/0);
+                     /*col_begin=*/0, pool_);
     }
     return matrix;
   }
@@ -123,24 +128,28 @@ class Loader {
   absl::StatusOr<PackedMatrix> Columns(const std::string& name, Range cols,
                                        int slice_cols) const {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-    PackedMatrix matrix(cols.size(), slice_cols);
+    PackedMatrix matrix(cols.size(), slice_cols, arithmetic_);
     matrix.AddRows(tensor.type, config_.hidden_size, tensor.bytes.data(),
-                   RowBytesOf(tensor), cols.begin);
+                   RowBytesOf(tensor), cols.begin, pool_);
     return matrix;
   }
 
   const TensorSource& source_;
   const ModelConfig& config_;
   const Shard& shard_;
+  const kernels::Arithmetic arithmetic_;
+  kernels::ThreadPool* const pool_;
 };
 
 }  // namespace
 
 absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
                                          const ModelConfig& config,
-                                         const Shard& shard) {
+                                         const Shard& shard,
+                                         kernels::Arithmetic arithmetic,
+                                         kernels::ThreadPool* pool) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source, config));
-  const Loader loader(source, config, shard);
+  const Loader loader(source, config, shard, arithmetic, pool);
   ModelWeights weights;
   LOCKSTEP_RETURN_IF_ERROR(loader.Embedding(&weights));
   for (int i = 0; i < config.num_layers; ++i) {

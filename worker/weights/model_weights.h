@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/thread_pool.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/tensor_source.h"
@@ -41,12 +43,14 @@ struct ModelWeights {
   kernels::PackedMatrix head;
 };
 
-// Reads and packs what `shard` holds, one tensor at a time; only the pages of
-// the file that hold it are touched. A missing tensor or a wrong shape is
+// Reads and packs what `shard` holds for products in `arithmetic`, one tensor
+// at a time on the threads of `pool` (null: on the calling one); only the pages
+// of the file that hold it are touched. A missing tensor or a wrong shape is
 // INVALID_ARGUMENT naming file, tensor, expected and found. REQUIRES: `shard`
 // was made with the row_parallel_block of the same files.
-absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
-                                         const ModelConfig& config,
-                                         const Shard& shard);
+absl::StatusOr<ModelWeights> LoadWeights(
+    const TensorSource& source, const ModelConfig& config, const Shard& shard,
+    kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict,
+    kernels::ThreadPool* pool = nullptr);
 
 }  // namespace lockstep

@@ -47,8 +47,10 @@ Matrix Decode(const PackedMatrix& packed) {
           segment.data + i / kernels::kPanelRows * segment.panel_bytes;
       std::vector<float> row(packed.cols());
       for (int k = 0; k < packed.cols(); ++k) {
-        row[k] = kernels::PackedValue(segment.type, panel,
-                                      i % kernels::kPanelRows, k);
+        const int slice = k / packed.slice_cols();
+        row[k] = kernels::PackedValue(
+            segment.type, panel + slice * segment.slice_bytes,
+            i % kernels::kPanelRows, k % packed.slice_cols());
       }
       rows.push_back(std::move(row));
     }
@@ -193,7 +195,8 @@ TEST(LoadWeights, GivesEachRankItsSliceOfAFolder) {
 
 TEST(LoadWeights, GivesEachRankItsSliceOfAGgufFile) {
   for (const DType type :
-       {DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ6_K}) {
+       {DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K,
+        DType::kQ5_K, DType::kQ6_K}) {
     SCOPED_TRACE(kernels::DTypeName(type));
     TinyModel tiny;
     tiny.architecture = "qwen3";
