@@ -8,6 +8,7 @@ namespace lockstep::kernels {
 
 const KernelTable kAvx2Kernels = {
     .isa = "avx2",
+    .fast = &kAvx2FastKernels,
     .gemm = Gemm<Avx2>,
     .attend = Attend<Avx2>,
     .rms_norm = RmsNorm<Avx2>,

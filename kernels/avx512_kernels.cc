@@ -7,7 +7,8 @@
 namespace lockstep::kernels {
 
 const KernelTable kAvx512Kernels = {
-    .isa = "avx512",
+    .isa = "avx512_vnni",
+    .fast = &kAvx512FastKernels,
     .gemm = Gemm<Avx512>,
     .attend = Attend<Avx512>,
     .rms_norm = RmsNorm<Avx512>,

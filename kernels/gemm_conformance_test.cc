@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
 #include "kernels/packed_matrix.h"
+#include "kernels/random_rows.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -20,49 +19,6 @@ namespace {
 const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
                         DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
                         DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
-
-// A weight row as stored, every bit pattern of the integers possible and the
-// factors moderate.
-std::vector<uint8_t> RandomRows(DType type, int rows, int cols,
-                                std::mt19937& random) {
-  std::vector<uint8_t> bytes(rows * RowBytes(type, cols));
-  for (uint8_t& byte : bytes) byte = random() & 255;
-  const auto set_half = [&](size_t offset, bool sign) {
-    // 2^-9 … 2^-6, any mantissa.
-    const uint16_t half = (random() & 0x3ff) | (6 + random() % 3) << 10 |
-                          (sign ? (random() & 1) << 15 : 0);
-    std::memcpy(&bytes[offset], &half, sizeof(half));
-  };
-  const int block = BlockBytes(type);
-  for (size_t at = 0; at < bytes.size(); at += block) {
-    switch (type) {
-      case DType::kF32: {
-        const float value = std::normal_distribution<float>()(random);
-        std::memcpy(&bytes[at], &value, sizeof(value));
-        break;
-      }
-      case DType::kF16:
-        set_half(at, true);
-        break;
-      case DType::kBF16:
-        bytes[at + 1] = (bytes[at + 1] & 0x80) | 0x3e;
-        break;
-      case DType::kQ6_K:
-        set_half(at + 208, true);
-        break;
-      case DType::kQ4_1:
-      case DType::kQ4_K:
-      case DType::kQ5_K:
-        set_half(at + 2, true);
-        set_half(at, true);
-        break;
-      default:
-        set_half(at, true);
-        break;
-    }
-  }
-  return bytes;
-}
 
 struct GemmShape {
   int out;     // output columns

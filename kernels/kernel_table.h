@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/fast_kernel_args.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/paged_kv.h"
 
@@ -40,10 +41,22 @@ struct AttendArgs {
   float* out;  // [rows, head_dim]
 };
 
+// Those of the fast product; see fast_gemm_kernel.h for what they compute.
+struct FastKernels {
+  int tile_rows;  // of quantized_rows.h
+  void (*quantize)(const QuantizeArgs& args);
+  void (*gemm)(const FastGemmArgs& args);
+};
+
+extern const FastKernels kReferenceFastKernels;
+extern const FastKernels kAvx2FastKernels;
+extern const FastKernels kAvx512FastKernels;
+
 // One instruction set's kernels; each works on the calling thread alone and
 // gives the bits that lanes.h, dtype.h and the reference define.
 struct KernelTable {
   const char* isa;
+  const FastKernels* fast;
   void (*gemm)(const GemmArgs& args);
   void (*attend)(const AttendArgs& args);
   void (*rms_norm)(const float* x, int dim, const float* weight, float eps,
@@ -53,7 +66,8 @@ struct KernelTable {
 };
 
 extern const KernelTable kReferenceKernels;
-extern const KernelTable kAvx2Kernels;    // needs AVX2, FMA and F16C
-extern const KernelTable kAvx512Kernels;  // needs AVX-512 F, BW, VL and DQ too
+extern const KernelTable kAvx2Kernels;  // needs AVX2, FMA and F16C
+// Needs AVX-512 F, BW, VL, DQ and VNNI too.
+extern const KernelTable kAvx512Kernels;
 
 }  // namespace lockstep::kernels

@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/ops.h"
 #include "kernels/packed_matrix.h"
@@ -36,7 +37,7 @@ namespace {
 class NoAllocationTest : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Isas, NoAllocationTest,
-                         testing::Values("reference", "avx2", "avx512"));
+                         testing::Values("reference", "avx2", "avx512_vnni"));
 
 TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   ThreadPool pool({.num_threads = 2, .oversubscribed = true});
@@ -54,8 +55,11 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   std::vector<float> keys(pages.size() * kPageSize * kKvRow), values(keys);
   const PagedKv kv = {keys.data(), values.data(), 2, kPageSize, kHeadDim};
   const std::vector<float> weights(kRow * kRow, 0.5f);
-  PackedMatrix w(kRow, kRow / 2);
-  w.AddRows(DType::kF32, kRow, weights.data(), kRow * sizeof(float), 0);
+  PackedMatrix strict(kRow, kRow / 2), fast(kRow, kRow, Arithmetic::kFast);
+  strict.AddRows(DType::kF32, kRow, weights.data(), kRow * sizeof(float), 0);
+  fast.AddRows(DType::kF32, kRow / 2, weights.data(), kRow * sizeof(float), 0);
+  fast.AddRows(DType::kF32, kRow / 2, weights.data(), kRow * sizeof(float), 0);
+  ops->ReserveProducts(kTokens, kRow);
 
   for (int tokens : {kTokens, 1}) {
     const TokenBatch batch = {tokens, positions.data(), sequence_of.data(),
@@ -63,7 +67,10 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
     const int before = allocations;
     ops->RmsNorm(x.data(), kRow, tokens, kRow, weight.data(), 1e-5f, y.data(),
                  kRow);
-    ops->Gemm(w, x.data(), kRow, tokens, y.data(), kRow);
+    for (const PackedMatrix* w : {&strict, &fast}) {
+      ops->Gemm(*w, x.data(), kRow, tokens, y.data(), kRow);
+    }
+    ops->GatedGemm(fast, x.data(), kRow, tokens, y.data(), y.data(), kRow);
     ops->NormRope(y.data(), kRow, kHeads, kHeadDim, weight.data(), 1e-5f,
                   RopeStyle::kHalves, kHeadDim, angles.data(), angles.data(),
                   batch);

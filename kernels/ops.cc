@@ -37,25 +37,26 @@ bool HasAvx512() {
   return HasAvx2() && __builtin_cpu_supports("avx512f") &&
          __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512dq");
+         __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vnni");
 }
 
 absl::StatusOr<const KernelTable*> FindTable(absl::string_view isa) {
   const bool automatic = isa == "auto";
-  if (isa == "avx512" || automatic) {
+  if (isa == "avx512_vnni" || automatic) {
     if (HasAvx512()) return &kAvx512Kernels;
   }
   if (isa == "avx2" || automatic) {
     if (HasAvx2()) return &kAvx2Kernels;
   }
   if (isa == "reference" || automatic) return &kReferenceKernels;
-  if (isa == "avx512" || isa == "avx2") {
+  if (isa == "avx512_vnni" || isa == "avx2") {
     return absl::InvalidArgumentError(
         absl::StrCat("--cpu_isa=", isa, ": this processor, or its operating ",
                      "system, does not support it; use --cpu_isa=auto"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--cpu_isa=\"", isa, "\" is none of auto, avx512, avx2, reference"));
+      "--cpu_isa=\"", isa, "\" is none of auto, avx512_vnni, avx2, reference"));
 }
 
 }  // namespace
@@ -67,15 +68,47 @@ absl::StatusOr<Ops> Ops::Create(absl::string_view isa, ThreadPool* pool) {
 }
 
 Ops::Ops(const KernelTable* table, ThreadPool* pool)
-    : table_(table), pool_(pool) {}
+    : table_(table), pool_(pool), fast_(table->fast, pool) {}
 
 const char* Ops::isa() const { return table_->isa; }
 
 void Ops::Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
-               int rows, float* y, ptrdiff_t y_stride) {
+               int rows, float* y, ptrdiff_t y_stride, const float* bias) {
   CHECK_GE(x_stride, w.cols());
   CHECK_GE(y_stride, w.rows());
   if (rows == 0) return;
+  if (w.arithmetic() == Arithmetic::kFast) {
+    return fast_.Multiply(w, x, x_stride, rows, y, y_stride, {.bias = bias});
+  }
+  StrictGemm(w, x, x_stride, rows, y, y_stride);
+  if (bias != nullptr) {
+    pool_->For(rows, RowsPerRange(w.rows()), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        for (int j = 0; j < w.rows(); ++j) y[row * y_stride + j] += bias[j];
+      }
+    });
+  }
+}
+
+void Ops::GatedGemm(const PackedMatrix& gate_up, const float* x,
+                    ptrdiff_t x_stride, int rows, float* scratch, float* y,
+                    ptrdiff_t y_stride) {
+  const int dim = gate_up.rows() / 2;
+  CHECK_GE(x_stride, gate_up.cols());
+  CHECK_GE(y_stride, dim);
+  if (rows == 0) return;
+  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
+  if (gate_up.arithmetic() == Arithmetic::kFast && segments.size() == 2 &&
+      segments[0].type == segments[1].type && segments[0].rows == dim) {
+    return fast_.Multiply(gate_up, x, x_stride, rows, y, y_stride,
+                          {.up = &segments[1]});
+  }
+  Gemm(gate_up, x, x_stride, rows, scratch, 2 * dim);
+  SiluMul(scratch, 2 * dim, rows, dim, y, y_stride);
+}
+
+void Ops::StrictGemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
+                     int rows, float* y, ptrdiff_t y_stride) {
   // What the kernels multiply at once, so that small matrices too divide
   // evenly.
   const int panels_at_once = rows <= 4 ? 3 : 2;

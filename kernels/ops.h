@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/dtype.h"
+#include "kernels/fast_product.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/paged_kv.h"
 #include "kernels/rotary.h"
@@ -26,21 +26,33 @@ struct KernelTable;  // kernels/kernel_table.h: one ISA's function pointers
 //
 // Shapes are the caller's to get right: a few compares per call catch a
 // mistake, with a crash. One thread calls at a time. Strides are in floats.
-// Nothing is allocated: scratch is on the workers' stacks (up to 1 MiB).
+// Nothing is allocated but by a fast product larger than what was reserved and
+// than any before; scratch is on the workers' stacks (up to 1 MiB).
 class Ops {
  public:
-  // isa: "auto", "avx512", "avx2" or "reference". INVALID_ARGUMENT names the
-  // flag --cpu_isa when this processor lacks it. `pool` must outlive the
+  // isa: "auto", "avx512_vnni", "avx2" or "reference". INVALID_ARGUMENT names
+  // the flag --cpu_isa when this processor lacks it. `pool` must outlive the
   // result.
   static absl::StatusOr<Ops> Create(absl::string_view isa, ThreadPool* pool);
 
   const char* isa() const;  // never "auto"
   ThreadPool& pool() { return *pool_; }
 
-  // y[i, j] = Σ_k x[i, k]·w[j, k] for all i < rows; see PackedMatrix for the
-  // order of the sum. x [rows, w.cols], y [rows, w.rows].
+  // Makes room for fast products of at most so many rows and columns.
+  void ReserveProducts(int rows, int cols) { fast_.Reserve(rows, cols); }
+
+  // y[i, j] = Σ_k x[i, k]·w[j, k] + bias[j] for all i < rows, in w's
+  // arithmetic; see PackedMatrix for the order of the sum. x [rows, w.cols],
+  // y [rows, w.rows], bias [w.rows] or null.
   void Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride, int rows,
-            float* y, ptrdiff_t y_stride);
+            float* y, ptrdiff_t y_stride, const float* bias = nullptr);
+
+  // y = silu(x·gateᵀ)·(x·upᵀ), y [rows, dim], where gate_up has dim rows of
+  // gate, then as many of up. scratch: [rows, 2·dim] for the products, where
+  // they can not become y at once.
+  void GatedGemm(const PackedMatrix& gate_up, const float* x,
+                 ptrdiff_t x_stride, int rows, float* scratch, float* y,
+                 ptrdiff_t y_stride);
 
   // y = x / sqrt(mean(x²) + eps)·weight, row by row; x and y [rows, dim] may be
   // the same.
@@ -81,8 +93,12 @@ class Ops {
  private:
   Ops(const KernelTable* table, ThreadPool* pool);
 
+  void StrictGemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
+                  int rows, float* y, ptrdiff_t y_stride);
+
   const KernelTable* table_;
   ThreadPool* pool_;
+  FastProduct fast_;
 };
 
 }  // namespace lockstep::kernels

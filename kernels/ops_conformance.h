@@ -30,7 +30,7 @@ inline Backend MakeBackend(const std::string& isa, int threads) {
   backend.pool = std::make_unique<ThreadPool>(
       ThreadPool::Options{.num_threads = threads, .oversubscribed = true});
   absl::StatusOr<Ops> ops = Ops::Create(isa, backend.pool.get());
-  if (ops.ok()) backend.ops = std::make_unique<Ops>(*ops);
+  if (ops.ok()) backend.ops = std::make_unique<Ops>(*std::move(ops));
   return backend;
 }
 
@@ -39,7 +39,7 @@ class OpsConformanceTest : public testing::Test {
   OpsConformanceTest()
       : random_(kSeed), reference_(MakeBackend("reference", 1)) {
     RecordProperty("seed", kSeed);
-    for (const char* isa : {"reference", "avx2", "avx512"}) {
+    for (const char* isa : {"reference", "avx2", "avx512_vnni"}) {
       for (int threads : {1, 3}) {
         Backend backend = MakeBackend(isa, threads);
         if (backend.ops != nullptr) backends_.push_back(std::move(backend));

@@ -122,6 +122,7 @@ void SiluMul(const float* gate, const float* up, int dim, float* y) {
 
 const KernelTable kReferenceKernels = {
     .isa = "reference",
+    .fast = &kReferenceFastKernels,
     .gemm = Gemm,
     .attend = Attend,
     .rms_norm = RmsNorm,

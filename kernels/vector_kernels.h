@@ -40,12 +40,17 @@ void RmsNorm(const float* x, int dim, const float* weight, float eps,
 }
 
 template <class V>
+typename V::Floats SiluMul(typename V::Floats gate, typename V::Floats up) {
+  const auto exp = Exp<V>(V::Sub(V::Zero(), gate));
+  return V::Mul(V::Div(gate, V::Add(V::Set(1.0f), exp)), up);
+}
+
+template <class V>
 void SiluMul(const float* gate, const float* up, int dim, float* y) {
   for (int i = 0; i < dim; i += V::kWidth) {
     const auto g = V::LoadFirst(gate + i, dim - i);
-    const auto denominator = V::Add(V::Set(1.0f), Exp<V>(V::Sub(V::Zero(), g)));
-    const auto silu = V::Div(g, denominator);
-    V::StoreFirst(y + i, V::Mul(silu, V::LoadFirst(up + i, dim - i)), dim - i);
+    const auto u = V::LoadFirst(up + i, dim - i);
+    V::StoreFirst(y + i, SiluMul<V>(g, u), dim - i);
   }
 }
 

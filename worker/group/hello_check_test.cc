@@ -18,7 +18,7 @@ v1::Hello HelloOf(int rank) {
   hello.set_model_fingerprint("model-a");
   hello.mutable_flags()->set_page_size(16);
   hello.mutable_flags()->set_max_context(4096);
-  hello.set_isa("avx512");
+  hello.set_isa("avx512_vnni");
   hello.set_boot_id("host-a");
   hello.set_pid_namespace("pid:[1]");
   return hello;
@@ -52,7 +52,7 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
        "leader's is 4096."},
       {[](v1::Hello& h) { h.set_isa("avx2"); },
        "rank 1 has another instruction set (--cpu_isa) than the leader: its "
-       "is avx2, the leader's is avx512."},
+       "is avx2, the leader's is avx512_vnni."},
       {[](v1::Hello& h) { h.set_boot_id("host-b"); },
        "rank 1 runs on another host than the leader (boot id host-b, the "
        "leader's is host-a); ranks exchange tensors over shared memory, so "

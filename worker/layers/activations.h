@@ -20,7 +20,7 @@ struct Activations {
   FloatBuffer normed;     // [tokens, hidden_size]
   FloatBuffer qkv;        // [tokens, q_size + 2·kv_size]
   FloatBuffer attention;  // [tokens, q_size]
-  FloatBuffer gate_up;    // [tokens, 2·intermediate]
+  FloatBuffer gate_up;    // [tokens, 2·intermediate], where it is needed
   FloatBuffer activated;  // [tokens, intermediate]
   FloatBuffer delta;      // [tokens, hidden_size], what a block adds to hidden
 };

@@ -8,15 +8,11 @@ absl::Status MlpBlock(const RankContext& rank, const LayerWeights& weights,
                       int tokens, Activations* activations) {
   Activations& a = *activations;
   kernels::Ops& ops = *rank.ops;
-  const ptrdiff_t gate_up_stride = 2 * a.intermediate;
-
   ops.RmsNorm(a.hidden.data(), a.hidden_size, tokens, a.hidden_size,
               weights.mlp_norm.data(), rank.config->norm_eps, a.normed.data(),
               a.hidden_size);
-  ops.Gemm(weights.gate_up, a.normed.data(), a.hidden_size, tokens,
-           a.gate_up.data(), gate_up_stride);
-  ops.SiluMul(a.gate_up.data(), gate_up_stride, tokens, a.intermediate,
-              a.activated.data(), a.intermediate);
+  ops.GatedGemm(weights.gate_up, a.normed.data(), a.hidden_size, tokens,
+                a.gate_up.data(), a.activated.data(), a.intermediate);
   ops.Gemm(weights.down, a.activated.data(), a.intermediate, tokens,
            a.delta.data(), a.hidden_size);
   LOCKSTEP_RETURN_IF_ERROR(rank.collective->AllReduceSum(

@@ -1,5 +1,7 @@
 #include "worker/models/decoder.h"
 
+#include <algorithm>
+
 #include "common/status_macros.h"
 #include "worker/layers/attention.h"
 #include "worker/layers/embedding.h"
@@ -13,7 +15,12 @@ Decoder::Decoder(const RankContext& rank, const ModelWeights* weights,
       weights_(weights),
       rope_(rank.config->rope, limits.positions),
       activations_(*rank.config, *rank.shard, limits.tokens),
-      head_(rank, limits.logits_rows) {}
+      head_(rank, limits.logits_rows) {
+  const Activations& a = activations_;
+  rank.ops->ReserveProducts(
+      std::max(limits.tokens, limits.logits_rows),
+      std::max({a.hidden_size, a.q_size, a.intermediate}));
+}
 
 absl::Status Decoder::Forward(const DecoderInput& input,
                               absl::Span<const kernels::PagedKv> kv) {

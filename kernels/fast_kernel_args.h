@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_matrix.h"
+#include "kernels/quantized_rows.h"
+
+namespace lockstep::kernels {
+
+// One tile of rows, to be quantized.
+struct QuantizeArgs {
+  const float* x;  // [rows, cols]
+  ptrdiff_t x_stride;
+  int rows;  // at most FastKernels::tile_rows
+  int cols;
+  int slice_cols;
+  RowFormat format;
+  uint8_t* out;  // quantized_rows.h
+};
+
+// What becomes of a finished sum before it is written.
+struct Epilogue {
+  const float* bias = nullptr;  // [matrix rows], added to it
+  // y = silu(sum)·sum of this segment, which has as many rows of the same type
+  // as the one that is multiplied.
+  const PackedMatrix::Segment* up = nullptr;
+};
+
+// The sums of a range of panels for tiles [tile_begin, tile_end) of X.
+struct FastGemmArgs {
+  const PackedMatrix::Segment* segment;
+  int slices;
+  int slice_blocks;  // blocks of 32 columns in a slice
+  int panel_begin;
+  int panel_end;
+  const uint8_t* x;  // all tiles
+  RowTiles tiles;
+  int tile_begin;
+  int tile_end;
+  float* y;  // [rows, …]; panel 0 writes column 0
+  ptrdiff_t y_stride;
+  Epilogue epilogue;  // its bias is that of panel 0
+};
+
+}  // namespace lockstep::kernels

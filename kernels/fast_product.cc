@@ -1,0 +1,180 @@
+#include "kernels/fast_product.h"
+
+#include <algorithm>
+#include <new>
+
+#include "kernels/kernel_table.h"
+#include "kernels/packed_format.h"
+
+namespace lockstep::kernels {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+// Quantized rows that stay in the second-level cache while panels pass by.
+constexpr int64_t kRowBlockBytesInCache = 256 << 10;
+
+// Fewer elements than this are not worth a meeting of the workers.
+constexpr int64_t kElementsPerRange = 8192;
+
+// What one range of work multiplies at least, so that small matrices too divide
+// evenly.
+constexpr int kPanelsAtOnce = 2;
+
+RowFormat FormatOfRows(PackedType type) {
+  return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+}
+
+bool Takes(const PackedMatrix& w, RowFormat format) {
+  for (const PackedMatrix::Segment& segment : w.segments()) {
+    if (FormatOfRows(segment.type) == format) return true;
+  }
+  return false;
+}
+
+size_t TileBytes(const PackedMatrix& w, RowFormat format, int rows) {
+  return static_cast<size_t>(BlocksPerRow(w.cols(), w.slice_cols())) *
+         RowBlockBytes(format) * rows;
+}
+
+// A product cut into pieces: blocks of tiles, each with all panels of all
+// segments, which are numbered through in units of kPanelsAtOnce.
+class Pieces {
+ public:
+  Pieces(const PackedMatrix& w, RowFormat format, const RowTiles& tiles,
+         int num_segments)
+      : w_(w), format_(format), tiles_(tiles), num_segments_(num_segments) {
+    const int64_t tile_bytes = TileBytes(w, format, tiles.tile_rows);
+    tiles_per_block_ = static_cast<int>(std::clamp<int64_t>(
+        kRowBlockBytesInCache / tile_bytes, 1, tiles.count()));
+    for (int i = 0; i < num_segments; ++i) units_ += Units(i);
+  }
+
+  int64_t count() const {
+    const int blocks =
+        (tiles_.count() + tiles_per_block_ - 1) / tiles_per_block_;
+    return blocks * units_;
+  }
+
+  // Calls multiply(segment, panel_begin, panel_end, tile_begin, tile_end) for
+  // pieces [begin, end), neighbours together.
+  template <typename Multiply>
+  void ForEach(int64_t begin, int64_t end, const Multiply& multiply) const {
+    while (begin < end) {
+      const int block = static_cast<int>(begin / units_);
+      int64_t unit = begin % units_;
+      int segment = 0;
+      while (unit >= Units(segment)) unit -= Units(segment++);
+      const int64_t count = std::min(end - begin, Units(segment) - unit);
+      const int panels = w_.segments()[segment].panels();
+      const int first = static_cast<int>(unit) * kPanelsAtOnce;
+      const int last = static_cast<int>(unit + count) * kPanelsAtOnce;
+      multiply(segment, first, std::min(last, panels), block * tiles_per_block_,
+               std::min((block + 1) * tiles_per_block_, tiles_.count()));
+      begin += count;
+    }
+  }
+
+ private:
+  // None of a segment of another format.
+  int64_t Units(int segment) const {
+    const PackedMatrix::Segment& s = w_.segments()[segment];
+    if (FormatOfRows(s.type) != format_) return 0;
+    return (s.panels() + kPanelsAtOnce - 1) / kPanelsAtOnce;
+  }
+
+  const PackedMatrix& w_;
+  const RowFormat format_;
+  const RowTiles& tiles_;
+  const int num_segments_;
+  int tiles_per_block_ = 1;
+  int64_t units_ = 0;
+};
+
+}  // namespace
+
+void FastProduct::FreeBytes::operator()(uint8_t* bytes) const {
+  ::operator delete[](bytes, kAlignment);
+}
+
+FastProduct::FastProduct(const FastKernels* kernels, ThreadPool* pool)
+    : kernels_(kernels), pool_(pool) {}
+
+void FastProduct::Reserve(int rows, int cols) {
+  // A slice's last block may be short.
+  const size_t blocks = cols / kQuantBlock + PackedMatrix::kMaxSlices;
+  Grow(blocks * RowBlockBytes(RowFormat::kInt16) * rows);
+}
+
+void FastProduct::Grow(size_t bytes) {
+  if (bytes <= capacity_) return;
+  rows_.reset(static_cast<uint8_t*>(::operator new[](bytes, kAlignment)));
+  capacity_ = bytes;
+}
+
+void FastProduct::Multiply(const PackedMatrix& w, const float* x,
+                           ptrdiff_t x_stride, int rows, float* y,
+                           ptrdiff_t y_stride, const Epilogue& epilogue) {
+  const RowTiles tiles = {rows, kernels_->tile_rows};
+  for (const RowFormat format : {RowFormat::kInt8, RowFormat::kInt16}) {
+    if (!Takes(w, format)) continue;
+    MultiplyFormat(w, format, x, x_stride, tiles, y, y_stride, epilogue);
+  }
+}
+
+void FastProduct::MultiplyFormat(const PackedMatrix& w, RowFormat format,
+                                 const float* x, ptrdiff_t x_stride,
+                                 const RowTiles& tiles, float* y,
+                                 ptrdiff_t y_stride, const Epilogue& epilogue) {
+  Quantize(w, format, x, x_stride, tiles);
+  const int slices = w.cols() / w.slice_cols();
+  const int slice_blocks = BlocksPerRow(w.slice_cols(), w.slice_cols());
+  const bool gated = epilogue.up != nullptr;
+  const int segments = gated ? 1 : static_cast<int>(w.segments().size());
+  const Pieces pieces(w, format, tiles, segments);
+  pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
+    pieces.ForEach(begin, end,
+                   [&](int index, int panel_begin, int panel_end,
+                       int tile_begin, int tile_end) {
+                     const PackedMatrix::Segment& segment = w.segments()[index];
+                     FastGemmArgs args = {.segment = &segment,
+                                          .slices = slices,
+                                          .slice_blocks = slice_blocks,
+                                          .panel_begin = panel_begin,
+                                          .panel_end = panel_end,
+                                          .x = rows_.get(),
+                                          .tiles = tiles,
+                                          .tile_begin = tile_begin,
+                                          .tile_end = tile_end,
+                                          .y = y + segment.row_begin,
+                                          .y_stride = y_stride,
+                                          .epilogue = epilogue};
+                     if (epilogue.bias != nullptr) {
+                       args.epilogue.bias = epilogue.bias + segment.row_begin;
+                     }
+                     kernels_->gemm(args);
+                   });
+  });
+}
+
+void FastProduct::Quantize(const PackedMatrix& w, RowFormat format,
+                           const float* x, ptrdiff_t x_stride,
+                           const RowTiles& tiles) {
+  Grow(TileBytes(w, format, tiles.rows));
+  const int64_t tile_elements = int64_t{w.cols()} * tiles.tile_rows;
+  const int64_t grain = std::max<int64_t>(1, kElementsPerRange / tile_elements);
+  pool_->For(tiles.count(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int row = tiles.begin(static_cast<int>(tile));
+      kernels_->quantize({.x = x + row * x_stride,
+                          .x_stride = x_stride,
+                          .rows = tiles.begin(static_cast<int>(tile) + 1) - row,
+                          .cols = w.cols(),
+                          .slice_cols = w.slice_cols(),
+                          .format = format,
+                          .out = rows_.get() + TileBytes(w, format, row)});
+    }
+  });
+}
+
+}  // namespace lockstep::kernels
