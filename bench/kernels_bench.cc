@@ -74,9 +74,9 @@ BENCHMARK_DEFINE_F(Fixture, Gemm)(benchmark::State& state) {
 }
 
 void GemmShapes(benchmark::internal::Benchmark* bench) {
-  for (DType type :
-       {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ4_1, DType::kQ6_K}) {
-    const int cols = type == DType::kQ6_K ? 512 : 576;
+  for (DType type : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ4_1,
+                     DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+    const int cols = BlockValues(type) == 256 ? 512 : 576;
     for (int rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
       bench->Args({static_cast<int>(type), 3072, cols, rows});
     }

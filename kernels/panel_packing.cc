@@ -168,60 +168,93 @@ void PackPlain(const StoredRows& rows, int cols, uint8_t* panel) {
 
 constexpr float kMostInt16 = 8191;
 constexpr float kLeastMagnitude = 1e-30f;
-constexpr uint32_t kMagnitude = 0x7fffffff;
+constexpr int32_t kMagnitude = 0x7fffffff;
 constexpr uint32_t kInfinity = 0x7f800000;
 constexpr uint16_t kBFloat16NaN = 0x7fc0;
 // x + kRounder has the integer that is nearest to x in its low bits, where |x|
 // is below 2^22.
 constexpr float kRounder = 0x1.8p23f;
+constexpr uint32_t kRounderBits = std::bit_cast<uint32_t>(kRounder);
 
-// max|w|; of blocks with infinities or NaNs, one of these.
-float LargestMagnitude(const float* values) {
-  uint32_t most = 0;
+// Plain weights that are packed as integers pass through fp32, where those that
+// are not finite need not keep their kind. Loops of a fixed length become
+// vector instructions.
+float ToFloat(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+void DecodeBlock(const uint32_t* stored, DType, float* values) {
+  for (int i = 0; i < kBlockCols; ++i) values[i] = ToFloat(stored[i]);
+}
+
+void DecodeBlock(const uint16_t* stored, DType type, float* values) {
+  if (type == DType::kBF16) {
+    for (int i = 0; i < kBlockCols; ++i) {
+      values[i] = ToFloat(static_cast<uint32_t>(stored[i]) << 16);
+    }
+    return;
+  }
+  // As HalfToFloat does; infinities and NaNs come out as 2^16 and more.
   for (int i = 0; i < kBlockCols; ++i) {
-    most = std::max(most, std::bit_cast<uint32_t>(values[i]) & kMagnitude);
+    const uint32_t sign = static_cast<uint32_t>(stored[i] & 0x8000) << 16;
+    const uint32_t magnitude = static_cast<uint32_t>(stored[i] & 0x7fff) << 13;
+    const float value = ToFloat(magnitude) * 0x1p112f;
+    const uint32_t bits = std::bit_cast<uint32_t>(value) | sign;
+    values[i] = ToFloat(value < 0x1p16f ? bits : kInfinity);
+  }
+}
+
+// max|w|; infinite or NaN if one is.
+float LargestMagnitude(const float* values) {
+  int32_t most = 0;
+  for (int i = 0; i < kBlockCols; ++i) {
+    most = std::max(most, std::bit_cast<int32_t>(values[i]) & kMagnitude);
   }
   return std::bit_cast<float>(most);
 }
 
-void PackInt16Block(const float* values, int row, uint8_t* group) {
-  const float most = LargestMagnitude(values);
-  const bool finite = std::bit_cast<uint32_t>(most) < kInfinity;
-  uint16_t scale_bits = finite ? 0 : kBFloat16NaN;
-  float inverse = 0;
-  if (finite && most >= kLeastMagnitude) {
-    const uint32_t bits = std::bit_cast<uint32_t>(most / kMostInt16);
-    scale_bits = static_cast<uint16_t>((bits + 0xffff) >> 16);
-    inverse = 1 / BFloat16ToFloat(scale_bits);
+struct Int16Scale {
+  uint16_t bits;  // bfloat16
+  float inverse;  // what weights are multiplied by
+};
+
+Int16Scale ScaleFor(float most) {
+  if (std::bit_cast<uint32_t>(most) >= kInfinity) return {kBFloat16NaN, 0};
+  if (most < kLeastMagnitude) return {0, 0};
+  const uint32_t bits = std::bit_cast<uint32_t>(most / kMostInt16);
+  const uint16_t up = static_cast<uint16_t>((bits + 0xffff) >> 16);
+  return {up, 1 / BFloat16ToFloat(up)};
+}
+
+template <typename Word>
+void PackInt16Block(const Word* stored, DType type, int row, uint8_t* group) {
+  float values[kBlockCols];
+  DecodeBlock(stored, type, values);
+  const Int16Scale scale = ScaleFor(LargestMagnitude(values));
+  Store(group, row, scale.bits);
+  uint32_t quants[kBlockCols];
+  for (int i = 0; i < kBlockCols; ++i) {
+    quants[i] = std::bit_cast<uint32_t>(values[i] * scale.inverse + kRounder) -
+                kRounderBits;
   }
-  Store(group, row, scale_bits);
-  uint8_t* quants = group + FormatOfPacked(PackedType::kInt16).header_bytes;
+  uint8_t* out = group + FormatOfPacked(PackedType::kInt16).header_bytes;
   for (int n = 0; n < kBlockCols / 2; ++n) {
-    const auto quant = [&](int i) {
-      const float scaled = finite ? values[i] * inverse : 0;
-      return std::bit_cast<uint32_t>(scaled + kRounder) -
-             std::bit_cast<uint32_t>(kRounder);
-    };
-    Store(quants, n * kPanelRows + row,
-          (quant(2 * n) & 0xffff) | quant(2 * n + 1) << 16);
+    Store(out, n * kPanelRows + row,
+          (quants[2 * n] & 0xffff) | quants[2 * n + 1] << 16);
   }
 }
 
+template <typename Word>
 void PackInt16(const StoredRows& rows, int cols, int slice_cols,
                uint8_t* panel) {
-  constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kInt16);
   for (int slice = 0; slice < cols; slice += slice_cols) {
     for (int begin = 0; begin < slice_cols; begin += kBlockCols) {
       const int count = std::min(kBlockCols, slice_cols - begin);
-      float values[kBlockCols] = {};
-      for (int row = 0; row < rows.count; ++row) {
-        DecodeRow(rows.type,
-                  rows.first + row * rows.row_bytes +
-                      RowBytes(rows.type, slice + begin),
-                  count, values);
-        PackInt16Block(values, row, panel);
+      const uint8_t* source = rows.first + (slice + begin) * sizeof(Word);
+      Word stored[kBlockCols] = {};
+      for (int row = 0; row < rows.count; ++row, source += rows.row_bytes) {
+        std::memcpy(stored, source, count * sizeof(Word));
+        PackInt16Block(stored, rows.type, row, panel);
       }
-      panel += kFormat.group_bytes;
+      panel += FormatOfPacked(PackedType::kInt16).group_bytes;
     }
   }
 }
@@ -258,7 +291,9 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
       return PackBlocks<DType::kQ6_K, PackedType::kQ6_K, PackQ6K>(rows, cols,
                                                                   panel);
     case PackedType::kInt16:
-      return PackInt16(rows, cols, slice_cols, panel);
+      return rows.type == DType::kF32
+                 ? PackInt16<uint32_t>(rows, cols, slice_cols, panel)
+                 : PackInt16<uint16_t>(rows, cols, slice_cols, panel);
   }
 }
 
