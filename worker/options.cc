@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "common/byte_size.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 
@@ -43,12 +44,14 @@ DEFINE_string(cpu_isa, "auto",
               "reference.");
 DEFINE_int32(page_size, 16,
              "Tokens of a KV page, a power of two from 1 to 256.");
-DEFINE_int64(kv_cache_memory_mib, 0,
-             "Memory for KV pages of each rank, in MiB. 0: a quarter of what "
-             "this host or its control group has, shared among local ranks.");
+DEFINE_string(kv_cache_memory, "auto",
+              "Memory for KV pages of each rank, such as 512MiB, 2GiB or a "
+              "number of bytes. auto: half of what packed weights leave of the "
+              "memory of this host or its control group, shared among local "
+              "ranks.");
 DEFINE_int32(num_pages, 0,
              "KV pages of each rank, whatever memory they take. 0: as "
-             "--kv_cache_memory_mib allows.");
+             "--kv_cache_memory allows.");
 DEFINE_int32(max_step_tokens, 512, "Tokens computed in one step.");
 DEFINE_int32(max_sequences, 64, "Sequences that run at the same time.");
 DEFINE_int32(max_context, 0,
@@ -85,8 +88,6 @@ absl::Status CheckRanges() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("step_timeout", FLAGS_step_timeout, 1, kMost));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("threads", FLAGS_threads, 0, 1024));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
-      "kv_cache_memory_mib", FLAGS_kv_cache_memory_mib, 0, int64_t{1} << 30));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("num_pages", FLAGS_num_pages, 0, 1 << 30));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -107,6 +108,16 @@ absl::Status CheckPageSize() {
   if ((FLAGS_page_size & (FLAGS_page_size - 1)) == 0) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--page_size is ", FLAGS_page_size, "; it must be a power of two."));
+}
+
+// 0 for auto.
+absl::StatusOr<int64_t> KvCacheMemoryBytes() {
+  if (FLAGS_kv_cache_memory == "auto") return 0;
+  const int64_t bytes = ParseByteSize(FLAGS_kv_cache_memory).value_or(0);
+  if (bytes > 0) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--kv_cache_memory is \"", FLAGS_kv_cache_memory,
+      "\"; it must be auto or a size such as 512MiB, 2GiB or 65536 (bytes)."));
 }
 
 int NumLocalRanks() {
@@ -133,6 +144,9 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
 
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_cache_memory_bytes,
+                            KvCacheMemoryBytes());
+
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
                   .rank = FLAGS_rank,
@@ -142,7 +156,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                   .threads = FLAGS_threads,
                   .cpu_isa = FLAGS_cpu_isa,
                   .page_size = FLAGS_page_size,
-                  .kv_cache_memory_mib = FLAGS_kv_cache_memory_mib,
+                  .kv_cache_memory_bytes = kv_cache_memory_bytes,
                   .num_pages = FLAGS_num_pages,
                   .max_step_tokens = FLAGS_max_step_tokens,
                   .max_sequences = FLAGS_max_sequences,
@@ -192,7 +206,11 @@ std::string WorkerOptions::ToString() const {
   add("threads", rank.threads);
   add("cpu_isa", rank.cpu_isa);
   add("page_size", rank.page_size);
-  add("kv_cache_memory_mib", rank.kv_cache_memory_mib);
+  if (rank.kv_cache_memory_bytes > 0) {
+    add("kv_cache_memory", rank.kv_cache_memory_bytes);
+  } else {
+    add("kv_cache_memory", "auto");
+  }
   add("num_pages", rank.num_pages);
   add("max_step_tokens", rank.max_step_tokens);
   add("max_sequences", rank.max_sequences);

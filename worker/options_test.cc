@@ -69,6 +69,12 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
       {"listen", "50052",
        "--listen is \"50052\"; it must be host:port with a port of 0 to "
        "65535."},
+      {"kv_cache_memory", "2GB",
+       "--kv_cache_memory is \"2GB\"; it must be auto or a size such as "
+       "512MiB, 2GiB or 65536 (bytes)."},
+      {"kv_cache_memory", "0",
+       "--kv_cache_memory is \"0\"; it must be auto or a size such as "
+       "512MiB, 2GiB or 65536 (bytes)."},
       {"max_queued_requests", "0",
        "--max_queued_requests is 0; it must be 1 to 1048576."},
   };
@@ -79,6 +85,12 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
     EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(options.status().message(), message);
   }
+}
+
+TEST_F(OptionsTest, TheMemoryOfTheKvCacheIsASize) {
+  EXPECT_EQ(OptionsFromFlags()->rank.kv_cache_memory_bytes, 0);
+  Set("kv_cache_memory", "512MiB");
+  EXPECT_EQ(OptionsFromFlags()->rank.kv_cache_memory_bytes, 512 << 20);
 }
 
 // A rank whose flag differs is refused by its name.
@@ -97,6 +109,7 @@ TEST_F(OptionsTest, AreWrittenAsFlags) {
   const std::string text = OptionsFromFlags()->ToString();
   EXPECT_EQ(text.find("--model=/models/tiny.gguf "), 0);
   EXPECT_NE(text.find(" --max_context=77 "), text.npos);
+  EXPECT_NE(text.find(" --kv_cache_memory=auto "), text.npos);
 }
 
 TEST(DefaultModelName, IsTheLastPartOfThePath) {

@@ -81,10 +81,10 @@ absl::StatusOr<std::unique_ptr<SharedSegment>> SharedSegment::Create(int size) {
   // Takes the memory now: without it, a shortage is a SIGBUS later on.
   if (const int error = posix_fallocate(fd, 0, Bytes(size)); error != 0) {
     close(fd);
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the collectives of ", size, " ranks need ", Bytes(size),
-        " bytes of shared memory (", std::strerror(error),
-        "); raise the memory limit or lower --kv_cache_memory_mib."));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the collectives of ", size, " ranks need ", Bytes(size),
+                     " bytes of shared memory (", std::strerror(error),
+                     "); raise the memory limit or lower --kv_cache_memory."));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(auto segment, Map(fd, size));
   Header* header = new (segment->memory_) Header();

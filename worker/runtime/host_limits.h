@@ -16,10 +16,12 @@ std::vector<int> UsableCores();
 // or the host's memory.
 int64_t UsableMemoryBytes();
 
-// The least memory.max of a control group and those it lies in. `path` is its
-// line in /proc/self/cgroup after "0::"; `root` where the groups are mounted.
-// Nothing where none is limited.
-std::optional<int64_t> ControlGroupMemoryBytes(const std::string& root,
-                                               absl::string_view path);
+// The least memory limit of the control groups a process is in and of those
+// they lie in, of both versions of control groups; nothing where none is
+// limited. `mount` is where they are mounted, `membership` the text of the
+// process's /proc/PID/cgroup. A group that can not be seen below `mount`, as in
+// a container, has no say; those above it have.
+std::optional<int64_t> ControlGroupMemoryBytes(const std::string& mount,
+                                               absl::string_view membership);
 
 }  // namespace lockstep

@@ -11,6 +11,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kLeastContext = 2;  // a prompt token and an output token
+// Of a rank besides its weights and KV pages.
+constexpr int64_t kOtherBytes = 150 << 20;
 // Positions of the cache are counted in int.
 constexpr int64_t kMostTokens = std::numeric_limits<int>::max();
 
@@ -19,6 +21,18 @@ int64_t PagesOf(int64_t tokens, int page_size) {
 }
 
 }  // namespace
+
+absl::StatusOr<int64_t> DefaultKvMemory(int64_t usable_bytes, int local_ranks,
+                                        int64_t weight_bytes) {
+  const int64_t left = usable_bytes / local_ranks - weight_bytes - kOtherBytes;
+  if (left > 0) return left / 2;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "no memory is left for KV pages: this host or its control group has ",
+      usable_bytes >> 20, " MiB for its ", local_ranks, " ranks, of which ",
+      "each needs ", weight_bytes >> 20, " MiB for packed weights and ",
+      kOtherBytes >> 20, " MiB besides; raise the limit, or set ",
+      "--kv_cache_memory to try nonetheless."));
+}
 
 absl::StatusOr<int> NumPages(const KvCapacityInput& input) {
   const int longest =
@@ -51,7 +65,7 @@ absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the KV cache holds ", num_pages, " pages of ", input.page_size,
         " tokens, too few for one sequence of ", least, " (a page takes ",
-        input.page_bytes, " bytes of each rank); raise --kv_cache_memory_mib ",
+        input.page_bytes, " bytes of each rank); raise --kv_cache_memory ",
         "or --num_pages, or lower --max_context."));
   }
   if (input.max_context > 0) return input.max_context;

@@ -18,6 +18,14 @@ struct KvCapacityInput {
   int model_max_context = 0;  // tokens
 };
 
+// Bytes for the KV pages of each rank where --kv_cache_memory does not say:
+// half of what its packed weights, `weight_bytes`, and 150 MiB leave of its
+// share of `usable_bytes`. The other half is for the model's mapped file, a
+// gateway and whatever else runs here. RESOURCE_EXHAUSTED where nothing is
+// left.
+absl::StatusOr<int64_t> DefaultKvMemory(int64_t usable_bytes, int local_ranks,
+                                        int64_t weight_bytes);
+
 // Pages of this rank: --num_pages, or what fits `memory_bytes`, but no more
 // than all sequences at their full length need. INVALID_ARGUMENT names the
 // flags when there is not even one sequence of --max_context.

@@ -18,6 +18,22 @@ KvCapacityInput Input() {
           .model_max_context = 8000};
 }
 
+TEST(DefaultKvMemory, IsHalfOfWhatWeightsLeave) {
+  constexpr int64_t kMiB = 1 << 20;
+  EXPECT_EQ(*DefaultKvMemory(2000 * kMiB, 1, 850 * kMiB), 500 * kMiB);
+  EXPECT_EQ(*DefaultKvMemory(2000 * kMiB, 2, 450 * kMiB), 200 * kMiB);
+}
+
+TEST(DefaultKvMemory, WithNothingLeftSaysWhatTakesIt) {
+  const auto bytes = DefaultKvMemory(2000 << 20, 2, 850 << 20);
+  EXPECT_EQ(bytes.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(bytes.status().message(),
+            "no memory is left for KV pages: this host or its control group "
+            "has 2000 MiB for its 2 ranks, of which each needs 850 MiB for "
+            "packed weights and 150 MiB besides; raise the limit, or set "
+            "--kv_cache_memory to try nonetheless.");
+}
+
 TEST(NumPages, IsWhatFitsTheMemory) { EXPECT_EQ(*NumPages(Input()), 1000); }
 
 TEST(NumPages, IsNoMoreThanAllSequencesNeed) {

@@ -14,29 +14,40 @@
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
+#include "worker/weights/tensor_source.h"
 
 namespace lockstep {
 namespace {
 
-// The weights are mapped, so the system takes them back when memory is short;
-// the KV pages it can not.
-constexpr int kMemoryShareOfKvCache = 4;
 constexpr int kLeastLogitsRows = 64;
 
-int64_t KvMemoryBytes(const RankOptions& options) {
-  if (options.kv_cache_memory_mib > 0) {
-    return options.kv_cache_memory_mib << 20;
+// Of one rank's weights once packed: nearly what they take as stored.
+absl::StatusOr<int64_t> PackedBytes(const ModelFiles& model, int size) {
+  int64_t bytes = 0;
+  for (const std::string& name : model.tensors->Names()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, model.tensors->Get(name));
+    bytes += tensor.bytes.size();
   }
-  return UsableMemoryBytes() / kMemoryShareOfKvCache / options.local_ranks;
+  return (bytes + bytes / 16) / size;
+}
+
+absl::StatusOr<int64_t> KvMemoryBytes(const RankOptions& options,
+                                      const ModelFiles& model) {
+  if (options.kv_cache_memory_bytes > 0) return options.kv_cache_memory_bytes;
+  if (options.num_pages > 0) return 0;  // it decides
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t weight_bytes,
+                            PackedBytes(model, options.size));
+  return DefaultKvMemory(UsableMemoryBytes(), options.local_ranks,
+                         weight_bytes);
 }
 
 KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
-                           const Shard& shard) {
+                           const Shard& shard, int64_t memory_bytes) {
   return {.page_bytes = static_cast<int64_t>(
               ModelEngine::PageBytes(model.config, shard, options.page_size)),
           .page_size = options.page_size,
           .num_pages = options.num_pages,
-          .memory_bytes = KvMemoryBytes(options),
+          .memory_bytes = memory_bytes,
           .max_sequences = options.max_sequences,
           .max_context = options.max_context,
           .model_max_context = model.config.max_context};
@@ -49,17 +60,20 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(Shard shard,
                             MakeShard(model.config, model.row_parallel_block,
                                       options.rank, options.size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
+                            KvMemoryBytes(options, model));
   std::unique_ptr<Rank> rank(
-      new Rank(options, std::move(model), std::move(shard)));
+      new Rank(options, std::move(model), std::move(shard), kv_memory_bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
   return rank;
 }
 
-Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard)
+Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard,
+           int64_t kv_memory_bytes)
     : options_(options),
       model_(std::move(model)),
       shard_(std::move(shard)),
-      capacity_(CapacityOf(options_, model_, shard_)) {}
+      capacity_(CapacityOf(options_, model_, shard_, kv_memory_bytes)) {}
 
 Rank::~Rank() = default;
 

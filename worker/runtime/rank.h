@@ -29,9 +29,9 @@ struct RankOptions {
   int local_ranks = 1;
   int threads = 0;  // of the kernels; 0: the cores, shared among local ranks
   std::string cpu_isa = "auto";
-  int page_size = 16;               // tokens
-  int64_t kv_cache_memory_mib = 0;  // 0: a share of this host's memory
-  int num_pages = 0;                // 0: as memory allows
+  int page_size = 16;                 // tokens
+  int64_t kv_cache_memory_bytes = 0;  // 0: see DefaultKvMemory
+  int num_pages = 0;                  // 0: as memory allows
   int max_step_tokens = 512;
   int max_sequences = 64;
   int max_context = 0;  // tokens; 0: the model's
@@ -90,12 +90,13 @@ class Rank {
   std::string Description() const;
 
  private:
-  Rank(const RankOptions& options, ModelFiles model, Shard shard);
+  Rank(const RankOptions& options, ModelFiles model, Shard shard,
+       int64_t kv_memory_bytes);
 
   const RankOptions options_;
   const ModelFiles model_;
   const Shard shard_;
-  KvCapacityInput capacity_;
+  const KvCapacityInput capacity_;
   int own_num_pages_ = 0;
   int threads_ = 1;
   SchedulerOptions scheduler_options_;
