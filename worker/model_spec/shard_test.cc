@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -27,6 +28,30 @@ ModelConfig Config(int heads, int kv_heads, int head_dim, int intermediate,
 const ModelConfig kSmolLm2 = Config(9, 3, 64, 1536, 49152);
 const ModelConfig kTiny = Config(8, 2, 16, 128, 512);
 const ModelConfig kQwen3 = Config(16, 8, 128, 3072, 151936);
+
+// The columns, of all ranks' together, at which slices of o and down begin.
+struct SliceBegins {
+  std::vector<int> o, down;
+
+  bool operator==(const SliceBegins&) const = default;
+};
+
+SliceBegins SliceBeginsOf(const ModelConfig& config, int block, int size) {
+  SliceBegins begins;
+  for (int rank = 0; rank < size; ++rank) {
+    const Shard shard = *MakeShard(config, block, rank, size);
+    for (int column = shard.head_begin * config.head_dim;
+         column < shard.head_end * config.head_dim;
+         column += shard.o_slice_cols) {
+      begins.o.push_back(column);
+    }
+    for (int column = shard.intermediate_begin; column < shard.intermediate_end;
+         column += shard.down_slice_cols) {
+      begins.down.push_back(column);
+    }
+  }
+  return begins;
+}
 
 TEST(Shard, CutsAsWrittenHere) {
   struct Case {
@@ -264,6 +289,26 @@ TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {
   // Twelve heads: eight ranks would hold uneven runs.
   EXPECT_THAT(IdenticalSizes(Config(12, 4, 64, 3072, 512), 32, 1),
               ElementsAre(1, 2, 4));
+}
+
+// Products are summed in blocks counted from the start of each slice, so the
+// bits are the same where all slices begin at the same columns.
+TEST(IdenticalSizes, BeginTheirSlicesAtTheSameColumns) {
+  for (const ModelConfig& config :
+       {kSmolLm2, kTiny, kQwen3, Config(12, 4, 64, 3072, 512)}) {
+    // Of plain weights, of most quantized ones and of those in super-blocks.
+    for (const int block : {1, 32, 256}) {
+      for (const int size : {1, 2, 3, 4, 8}) {
+        if (!MakeShard(config, block, 0, size).ok()) continue;
+        const SliceBegins expected = SliceBeginsOf(config, block, size);
+        for (const int same : IdenticalSizes(config, block, size)) {
+          EXPECT_EQ(SliceBeginsOf(config, block, same), expected)
+              << config.num_heads << " heads, block " << block << ", sizes "
+              << size << " and " << same;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
