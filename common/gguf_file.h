@@ -47,6 +47,9 @@ class GgufFile {
       absl::Span<const uint8_t> bytes, const std::string& name);
 
   const std::string& path() const { return path_; }
+  void DropPages() const {
+    if (file_ != nullptr) file_->DropPages();
+  }
   absl::Span<const uint8_t> bytes() const { return bytes_; }
 
   // Null where there is no such key.

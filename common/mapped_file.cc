@@ -51,6 +51,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Open(
 MappedFile::MappedFile(std::string path, absl::Span<const uint8_t> bytes)
     : path_(std::move(path)), bytes_(bytes) {}
 
+void MappedFile::DropPages() const {
+  if (bytes_.empty()) return;
+  // Nothing is lost if the system will not.
+  madvise(const_cast<uint8_t*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (bytes_.empty()) return;
   munmap(const_cast<uint8_t*>(bytes_.data()), bytes_.size());

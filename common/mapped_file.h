@@ -24,6 +24,10 @@ class MappedFile {
   absl::Span<const uint8_t> bytes() const { return bytes_; }
   const std::string& path() const { return path_; }
 
+  // Gives back the memory that holds what was read of it; what is read again is
+  // fetched again.
+  void DropPages() const;
+
  private:
   MappedFile(std::string path, absl::Span<const uint8_t> bytes);
 

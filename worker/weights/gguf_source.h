@@ -24,6 +24,7 @@ class GgufSource final : public TensorSource {
 
   absl::StatusOr<Tensor> Get(absl::string_view name) const override;
   std::vector<std::string> Names() const override;
+  void DropPages() const override { file_->DropPages(); }
   const std::string& path() const override { return file_->path(); }
 
  private:

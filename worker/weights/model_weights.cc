@@ -155,9 +155,11 @@ absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
   for (int i = 0; i < config.num_layers; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(LayerWeights layer, loader.Layer(i));
     weights.layers.push_back(std::move(layer));
+    source.DropPages();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(weights.final_norm, loader.Vector(kFinalNormName));
   LOCKSTEP_ASSIGN_OR_RETURN(weights.head, loader.Head());
+  source.DropPages();
   return weights;
 }
 

@@ -38,6 +38,9 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   const Tensors& tensors() const { return tensors_; }
+  void DropPages() const {
+    if (file_ != nullptr) file_->DropPages();
+  }
 
  private:
   SafetensorsFile() = default;

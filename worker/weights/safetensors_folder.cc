@@ -117,6 +117,10 @@ absl::StatusOr<Tensor> SafetensorsFolder::Get(absl::string_view name) const {
   return absl::NotFoundError(absl::StrCat(path_, " has no tensor ", name, "."));
 }
 
+void SafetensorsFolder::DropPages() const {
+  for (const auto& file : files_) file->DropPages();
+}
+
 const std::string& SafetensorsFolder::FileOf(absl::string_view name) const {
   const auto file = file_of_.find(name);
   if (file != file_of_.end()) return file->second->path();

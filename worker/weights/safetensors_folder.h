@@ -24,6 +24,7 @@ class SafetensorsFolder final : public TensorSource {
 
   absl::StatusOr<Tensor> Get(absl::string_view name) const override;
   std::vector<std::string> Names() const override;
+  void DropPages() const override;
   const std::string& path() const override { return path_; }
   const std::string& FileOf(absl::string_view name) const override;
 

@@ -33,6 +33,9 @@ class TensorSource {
   // All names, sorted.
   virtual std::vector<std::string> Names() const = 0;
 
+  // Gives back the memory of what was read, which stays readable.
+  virtual void DropPages() const {}
+
   // For messages: the file or folder.
   virtual const std::string& path() const = 0;
 
