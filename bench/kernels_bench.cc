@@ -7,13 +7,17 @@
 // the weights, or keys and values, that are read.
 #include <benchmark/benchmark.h>
 #include <glog/logging.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "kernels/dtype.h"
+#include "kernels/kv_codec.h"
+#include "kernels/kv_type.h"
 #include "kernels/ops.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/paged_kv.h"
@@ -126,18 +130,61 @@ BENCHMARK_REGISTER_F(Fixture, SmolLm2Gemms)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// 9 heads over 3 key-value heads of 64; args: sequences, context, new tokens of
-// each.
+// Keys and values of a model's layers, so many (at most 30) that they fill
+// `bytes`, as far as that goes.
+class KvLayers {
+ public:
+  KvLayers(KvType type, int pages, int page_size, int kv_heads, int head_dim,
+           size_t bytes) {
+    const size_t elements = size_t{1} * pages * page_size * kv_heads * head_dim;
+    const size_t layer_bytes = 2 * elements * KvElementBytes(type);
+    const size_t count = std::clamp<size_t>(bytes / layer_bytes, 1, size_t{30});
+    scales_.assign(elements / head_dim, 0x1p-7f);
+    bytes_ = count * layer_bytes;
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory_ != MAP_FAILED);
+    madvise(memory_, bytes_, MADV_HUGEPAGE);
+    std::mt19937 random(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::vector<float> x(4096);
+    for (float& value : x) value = uniform(random);
+    float scale;
+    char* data = static_cast<char*>(memory_);
+    for (size_t i = 0; i < 2 * count * elements; i += x.size()) {
+      EncodeKv(type, x.data(), std::min(x.size(), 2 * count * elements - i),
+               data + i * KvElementBytes(type), 1, &scale);
+    }
+    for (size_t i = 0; i < count; ++i, data += layer_bytes) {
+      layers_.push_back({type, data, data + layer_bytes / 2, scales_.data(),
+                         scales_.data(), kv_heads, page_size, head_dim});
+    }
+  }
+
+  ~KvLayers() { munmap(memory_, bytes_); }
+  KvLayers(const KvLayers&) = delete;
+  KvLayers& operator=(const KvLayers&) = delete;
+
+  const std::vector<PagedKv>& layers() const { return layers_; }
+
+ private:
+  void* memory_;
+  size_t bytes_;
+  std::vector<float> scales_;
+  std::vector<PagedKv> layers_;
+};
+
+// 9 heads over 3 key-value heads of 64, layer after layer; args: type of the
+// keys and values, sequences, context, new tokens of each. `bytes_per_second`
+// counts each key and value once.
 BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
   constexpr int kHeads = 9, kKvHeads = 3, kHeadDim = 64, kPageSize = 16;
-  const int sequences = state.range(0), context = state.range(1),
-            tokens = state.range(2);
+  const auto type = static_cast<KvType>(state.range(0));
+  const int sequences = state.range(1), context = state.range(2),
+            tokens = state.range(3);
   const int pages = (context + kPageSize - 1) / kPageSize;
-  std::vector<float> keys =
-      Uniform(size_t{1} * sequences * pages * kPageSize * kKvHeads * kHeadDim);
-  std::vector<float> values = keys;
-  const PagedKv kv = {keys.data(), values.data(), kKvHeads, kPageSize,
-                      kHeadDim};
+  const KvLayers kv(type, sequences * pages, kPageSize, kKvHeads, kHeadDim,
+                    size_t{512} << 20);
   std::vector<int32_t> positions, sequence_of;
   std::vector<std::vector<int32_t>> tables(sequences);
   std::vector<const int32_t*> pointers;
@@ -157,21 +204,32 @@ BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
   const std::vector<float> q = Uniform(positions.size() * row);
   std::vector<float> out(q.size());
   const std::vector<int32_t> kv_head_of = {0, 0, 0, 1, 1, 1, 2, 2, 2};
+  size_t layer = 0;
   for (auto _ : state) {
-    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), 0.125f, batch, kv,
-                   out.data(), row);
+    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), 0.125f, batch,
+                   kv.layers()[layer], out.data(), row);
     benchmark::ClobberMemory();
+    layer = (layer + 1) % kv.layers().size();
   }
+  state.SetLabel(KvTypeName(type));
   state.counters["flops"] = benchmark::Counter(
       4.0 * visited * row, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetBytesProcessed(state.iterations() * 2 * keys.size() * sizeof(float));
+  state.SetBytesProcessed(state.iterations() * 2 * sequences * context *
+                          kKvHeads * kHeadDim * KvElementBytes(type));
+}
+
+void AttentionShapes(benchmark::internal::Benchmark* bench) {
+  for (KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+    const int t = static_cast<int>(type);
+    for (int context : {192, 1024, 4096, 16384}) {
+      bench->Args({t, 1, context, 1});
+    }
+    bench->Args({t, 32, 192, 1})->Args({t, 32, 1024, 1});
+    for (int context : {512, 2048, 8192}) bench->Args({t, 1, context, 512});
+  }
 }
 BENCHMARK_REGISTER_F(Fixture, Attention)
-    ->ArgsProduct({{1}, {128, 1024, 8192}, {1}})
-    ->ArgsProduct({{32}, {192, 1024}, {1}})
-    ->Args({1, 512, 512})
-    ->Args({1, 2048, 512})
-    ->Args({1, 8192, 512})
+    ->Apply(AttentionShapes)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "kernels/kernel_table.h"
+#include "kernels/kv_codec.h"
+#include "kernels/kv_type.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
 #include "kernels/paged_kv.h"
@@ -111,27 +115,95 @@ TEST_F(OpsConformanceTest, NormRope) {
   }
 }
 
-constexpr int32_t kOnlySequence = 0;
+constexpr KvType kTypes[] = {KvType::kF32, KvType::kBF16, KvType::kInt8};
 
 struct AttentionShape {
   int heads, kv_heads, head_dim, page_size;
   std::vector<Batch::Range> ranges;
+
+  std::string name(KvType type) const {
+    return std::string(KvTypeName(type)) + ", heads " + std::to_string(heads) +
+           "/" + std::to_string(kv_heads) + ", head_dim " +
+           std::to_string(head_dim) + ", page_size " +
+           std::to_string(page_size);
+  }
+};
+
+// Pages for every position of a batch's sequences. What was not stored reads as
+// NaN: all bits are set.
+class Cache {
+ public:
+  Cache(KvType type, const AttentionShape& shape, int num_pages) {
+    const size_t vectors =
+        size_t{1} * num_pages * shape.kv_heads * shape.page_size;
+    const size_t elements = vectors * shape.head_dim;
+    keys_.assign(elements * KvElementBytes(type), 0xff);
+    values_ = keys_;
+    scales_.assign(2 * vectors, std::nanf(""));
+    kv_ = {type,
+           keys_.data(),
+           values_.data(),
+           scales_.data(),
+           scales_.data() + vectors,
+           shape.kv_heads,
+           shape.page_size,
+           shape.head_dim};
+  }
+
+  const PagedKv& kv() const { return kv_; }
+
+  // As numbers, of a position of a sequence.
+  double Key(const int32_t* pages, int position, int kv_head, int d) const {
+    const int32_t page = pages[position / kv_.page_size];
+    const int slot = position % kv_.page_size;
+    return Scale(kv_.key_scales, page, kv_head, slot) *
+           DecodeKv(kv_.type, kv_.keys,
+                    kv_.KeyOffset(page, kv_head, slot) + d * kv_.page_size);
+  }
+  double Value(const int32_t* pages, int position, int kv_head, int d) const {
+    const int32_t page = pages[position / kv_.page_size];
+    const int slot = position % kv_.page_size;
+    return Scale(kv_.value_scales, page, kv_head, slot) *
+           DecodeKv(kv_.type, kv_.values, kv_.Offset(page, kv_head, slot) + d);
+  }
+
+  // Numbers of keys and values that are not NaN.
+  int CountStored() const {
+    const size_t bytes = KvElementBytes(kv_.type);
+    const size_t elements = keys_.size() / bytes;
+    int count = 0;
+    for (size_t i = 0; i < elements; ++i) {
+      const size_t vector = i / kv_.head_dim;
+      const size_t block = i / (kv_.head_dim * kv_.page_size) * kv_.page_size;
+      const bool scaled = kv_.type == KvType::kInt8;
+      const float key_scale =
+          scaled ? kv_.key_scales[block + i % kv_.page_size] : 1;
+      const float value_scale = scaled ? kv_.value_scales[vector] : 1;
+      count += !std::isnan(DecodeKv(kv_.type, kv_.keys, i) * key_scale);
+      count += !std::isnan(DecodeKv(kv_.type, kv_.values, i) * value_scale);
+    }
+    return count;
+  }
+
+  bool operator==(const Cache& other) const {
+    return keys_ == other.keys_ && values_ == other.values_ &&
+           std::memcmp(scales_.data(), other.scales_.data(),
+                       scales_.size() * sizeof(float)) == 0;
+  }
+
+ private:
+  double Scale(const float* scales, int32_t page, int kv_head, int slot) const {
+    if (kv_.type != KvType::kInt8) return 1;
+    return scales[kv_.ScaleOffset(page, kv_head, slot)];
+  }
+
+  std::vector<uint8_t> keys_, values_;
+  std::vector<float> scales_;
+  PagedKv kv_;
 };
 
 class AttentionConformanceTest : public OpsConformanceTest {
  protected:
-  // A cache with every position of the batch's sequences.
-  struct Cache {
-    Cache(const AttentionShape& shape, const Batch& batch)
-        : keys(size_t{1} * batch.num_pages() * shape.kv_heads *
-               shape.page_size * shape.head_dim),
-          values(keys.size()),
-          kv{keys.data(), values.data(), shape.kv_heads, shape.page_size,
-             shape.head_dim} {}
-    std::vector<float> keys, values;
-    PagedKv kv;
-  };
-
   static std::vector<int32_t> GroupedHeads(const AttentionShape& shape) {
     std::vector<int32_t> kv_head_of(shape.heads);
     for (int head = 0; head < shape.heads; ++head) {
@@ -140,154 +212,208 @@ class AttentionConformanceTest : public OpsConformanceTest {
     return kv_head_of;
   }
 
-  static double ExactDifference(const AttentionShape& shape,
-                                const TokenBatch& batch, const PagedKv& kv,
-                                const std::vector<float>& q, float scale,
-                                const std::vector<float>& out, int token,
-                                int head) {
-    const int dim = shape.head_dim;
-    const size_t row = (size_t{1} * token * shape.heads + head) * dim;
-    std::vector<double> sum(dim);
-    double total = 0;
-    for (int p = 0; p <= batch.positions[token]; ++p) {
-      const int32_t page =
-          batch.page_tables[batch.sequence_of[token]][p / kv.page_size];
-      const int kv_head = head * shape.kv_heads / shape.heads;
-      const int slot = p % kv.page_size;
-      const float* key = kv.keys + kv.KeyOffset(page, kv_head, slot);
-      const float* value = kv.values + kv.Offset(page, kv_head, slot);
-      double score = 0;
-      for (int d = 0; d < dim; ++d) {
-        score += double{q[row + d]} * key[d * kv.page_size];
-      }
-      const double weight = std::exp(score * scale);
-      total += weight;
-      for (int d = 0; d < dim; ++d) sum[d] += weight * value[d];
-    }
-    double worst = 0;
-    for (int d = 0; d < dim; ++d) {
-      worst = std::max(worst, std::abs(sum[d] / total - out[row + d]));
-    }
-    return worst;
-  }
-};
-
-const std::vector<AttentionShape>& AttentionShapes() {
-  static const auto* shapes = new std::vector<AttentionShape>{
-      {1, 1, 8, 1, {{0, 1}}},
-      {1, 1, 1, 4, {{0, 5}}},
-      {3, 1, 64, 16, {{0, 130}, {63, 64}, {64, 65}, {200, 201}}},
-      {9, 3, 64, 16, {{0, 33}, {127, 129}, {1, 2}}},
-      {4, 2, 33, 16, {{0, 70}, {5, 6}}},
-      {4, 4, 80, 8, {{60, 70}, {0, 17}}},
-      {8, 1, 128, 32, {{0, 20}, {100, 140}}},
-      {70, 1, 16, 2, {{0, 18}}},
-      {2, 1, 512, 256, {{0, 3}, {300, 302}}},
-  };
-  return *shapes;
-}
-
-TEST_F(AttentionConformanceTest, SameBitsAndRight) {
-  for (const AttentionShape& shape : AttentionShapes()) {
-    const Batch batch(shape.ranges, shape.page_size, random_);
-    Cache cache(shape, batch);
-    // What no token of the batch may see is NaN.
-    std::fill(cache.keys.begin(), cache.keys.end(), std::nanf(""));
-    std::fill(cache.values.begin(), cache.values.end(), std::nanf(""));
-    const TokenBatch view = batch.view();
+  // Random keys and values for each sequence, up to its last position.
+  void Fill(const AttentionShape& shape, const TokenBatch& batch,
+            const Cache& cache) {
+    constexpr int32_t kOnlySequence = 0;
+    const int row = shape.kv_heads * shape.head_dim;
     for (size_t s = 0; s < shape.ranges.size(); ++s) {
       for (int p = 0; p < shape.ranges[s].end; ++p) {
-        const TokenBatch token = {1, &p, &kOnlySequence, view.page_tables + s};
-        const int kv_row = shape.kv_heads * shape.head_dim;
-        const std::vector<float> k = Normal(kv_row), v = Normal(kv_row);
-        reference_.ops->StoreKv(k.data(), kv_row, v.data(), kv_row, token,
-                                cache.kv);
+        const TokenBatch token = {1, &p, &kOnlySequence, batch.page_tables + s};
+        const std::vector<float> k = Normal(row), v = Normal(row);
+        reference_.ops->StoreKv(k.data(), row, v.data(), row, token,
+                                cache.kv());
       }
     }
+  }
+
+  // `out` [head_dim] of a token and head against double precision.
+  //
+  // With u = 2^-24: a score errs by a rounding of u for each dimension of
+  // Σ|q·k|, its weight by as much relatively, and by u times the distance to
+  // the maximum; rescaling adds 4u a block; weighted values are added in a
+  // chain as long as the positions. Roundings are as good as independent, so n
+  // of them are allowed 4·√n instead of n.
+  static void ExpectRight(const AttentionShape& shape, const TokenBatch& batch,
+                          const Cache& cache, const float* q, float scale,
+                          int token, int head, const float* out) {
+    const int dim = shape.head_dim;
+    const int kv_head = head * shape.kv_heads / shape.heads;
+    const int positions = batch.positions[token] + 1;
+    const int32_t* pages = batch.page_tables[batch.sequence_of[token]];
+    std::vector<double> sum(dim), magnitude(dim);
+    double total = 0, largest = 0;
+    for (int p = 0; p < positions; ++p) {
+      double score = 0, score_magnitude = 0;
+      for (int d = 0; d < dim; ++d) {
+        const double term = scale * q[d] * cache.Key(pages, p, kv_head, d);
+        score += term;
+        score_magnitude += std::abs(term);
+      }
+      largest = std::max(largest, score_magnitude);
+      const double weight = std::exp(score);
+      total += weight;
+      for (int d = 0; d < dim; ++d) {
+        const double value = weight * cache.Value(pages, p, kv_head, d);
+        sum[d] += value;
+        magnitude[d] += std::abs(value);
+      }
+    }
+    const double roundings = largest * (4 * std::sqrt(dim) + 4) +
+                             4 * std::sqrt(positions) + positions / 16.0 + 16;
+    for (int d = 0; d < dim; ++d) {
+      const double bound = 0x1p-24 * 2 * roundings * magnitude[d] / total;
+      ASSERT_NEAR(out[d], sum[d] / total, bound)
+          << "token " << token << " head " << head << " d " << d;
+    }
+  }
+
+  // Half a unit in the last place.
+  static double StoredError(KvType type, const float* x, int count, int d) {
+    float largest = 0;
+    for (int i = 0; i < count; ++i) largest = std::max(largest, std::abs(x[i]));
+    switch (type) {
+      case KvType::kF32:
+        return 0;
+      case KvType::kBF16:
+        return std::abs(x[d]) * 0x1p-7 / 2;
+      case KvType::kInt8:
+        return largest / 127 / 2 * (1 + 0x1p-14);
+    }
+    return 0;
+  }
+
+  void ExpectSameBitsAndRight(KvType type, const AttentionShape& shape) {
+    SCOPED_TRACE(shape.name(type));
+    const Batch batch(shape.ranges, shape.page_size, random_);
+    const TokenBatch view = batch.view();
+    const Cache cache(type, shape, batch.num_pages());
+    Fill(shape, view, cache);
     const int row = shape.heads * shape.head_dim;
     const std::vector<float> q = Normal(view.num_tokens * row, 2);
     const std::vector<int32_t> kv_head_of = GroupedHeads(shape);
     const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
     const std::vector<float> out = ExpectSameBits(
-        view.num_tokens * row,
-        "heads " + std::to_string(shape.heads) + " head_dim " +
-            std::to_string(shape.head_dim),
-        [&](Ops& ops, float* y) {
+        view.num_tokens * row, "attention", [&](Ops& ops, float* y) {
           ops.Attention(q.data(), row, shape.heads, kv_head_of.data(), scale,
-                        view, cache.kv, y, row);
+                        view, cache.kv(), y, row);
         });
     for (int token = 0; token < view.num_tokens; token += 3) {
       for (int head = 0; head < shape.heads; ++head) {
-        EXPECT_LT(
-            ExactDifference(shape, view, cache.kv, q, scale, out, token, head),
-            2e-5);
+        const int at = token * row + head * shape.head_dim;
+        ExpectRight(shape, view, cache, &q[at], scale, token, head, &out[at]);
       }
     }
+  }
+};
+
+TEST_F(AttentionConformanceTest, SameBitsAndRight) {
+  for (const AttentionShape& shape : std::vector<AttentionShape>{
+           {1, 1, 8, 1, {{0, 1}}},
+           {1, 1, 1, 4, {{0, 5}}},
+           {3, 1, 64, 16, {{0, 130}, {63, 64}, {64, 65}, {200, 201}}},
+           {9, 3, 64, 16, {{0, 33}, {127, 129}, {1, 2}}},
+           {4, 2, 33, 16, {{0, 70}, {5, 6}}},
+           {4, 2, 33, 64, {{60, 70}}},
+           {4, 4, 80, 8, {{60, 70}, {0, 17}}},
+           {5, 2, 48, 64, {{0, 9}, {70, 75}}},
+           {8, 1, 128, 32, {{0, 20}, {100, 140}}},
+           {70, 1, 16, 2, {{0, 18}}},
+           {2, 1, 512, 256, {{0, 3}, {300, 302}}},
+       }) {
+    for (KvType type : kTypes) ExpectSameBitsAndRight(type, shape);
+  }
+}
+
+// Single tokens are so few that they are split among threads; the run of them
+// is not.
+TEST_F(AttentionConformanceTest, SameBitsAndRightWhereChunksMeet) {
+  const int end = 2 * kAttendChunk;
+  for (KvType type : kTypes) {
+    for (int position : {kAttendChunk - 2, kAttendChunk - 1, kAttendChunk,
+                         end - 2, end - 1, end, end + 70}) {
+      ExpectSameBitsAndRight(type, {3, 1, 16, 16, {{position, position + 1}}});
+    }
+    ExpectSameBitsAndRight(type, {2, 1, 32, 16, {{end - 20, end + 20}}});
+    ExpectSameBitsAndRight(type, {3, 1, 20, 2, {{end, end + 1}}});
+    ExpectSameBitsAndRight(type,
+                           {4, 2, 16, 256, {{end, end + 1}, {0, 2}, {3, 4}}});
   }
 }
 
 TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
-  const AttentionShape shape = {9, 3, 64, 16, {{0, 150}}};
-  const Batch prompt(shape.ranges, shape.page_size, random_);
-  Cache cache(shape, prompt);
-  cache.keys = Normal(cache.keys.size());
-  cache.values = Normal(cache.values.size());
-  cache.kv.keys = cache.keys.data();
-  cache.kv.values = cache.values.data();
-  const int row = shape.heads * shape.head_dim;
-  const TokenBatch view = prompt.view();
-  const std::vector<float> q = Normal(view.num_tokens * row, 2);
-  const std::vector<int32_t> kv_head_of = GroupedHeads(shape);
-  for (const Backend& backend : backends_) {
-    std::vector<float> together(view.num_tokens * row), alone(together.size());
-    const auto attend = [&](const TokenBatch& batch, int token, float* out) {
-      backend.ops->Attention(&q[token * row], row, shape.heads,
-                             kv_head_of.data(), 0.125f, batch, cache.kv,
-                             out + token * row, row);
-    };
-    attend(view, 0, together.data());
-    for (int token = 0, chunk; token < view.num_tokens; token += chunk) {
-      chunk = std::min(1 + token % 7, view.num_tokens - token);
-      const TokenBatch part = {chunk, view.positions + token,
-                               view.sequence_of + token, view.page_tables};
-      attend(part, token, alone.data());
+  struct Case {
+    AttentionShape shape;
+    KvType type;
+  };
+  const int border = kAttendChunk;
+  std::vector<Case> cases = {{{9, 3, 64, 16, {{0, 150}}}, KvType::kF32}};
+  for (KvType type : kTypes) {
+    cases.push_back({{3, 1, 16, 16, {{border - 30, border + 40}}}, type});
+  }
+  for (const auto& [shape, type] : cases) {
+    const Batch prompt(shape.ranges, shape.page_size, random_);
+    const TokenBatch view = prompt.view();
+    const Cache cache(type, shape, prompt.num_pages());
+    Fill(shape, view, cache);
+    const int row = shape.heads * shape.head_dim;
+    const std::vector<float> q = Normal(view.num_tokens * row, 2);
+    const std::vector<int32_t> kv_head_of = GroupedHeads(shape);
+    for (const Backend& backend : backends_) {
+      std::vector<float> together(view.num_tokens * row);
+      std::vector<float> alone(together.size());
+      const auto attend = [&](const TokenBatch& batch, int token, float* out) {
+        backend.ops->Attention(&q[token * row], row, shape.heads,
+                               kv_head_of.data(), 0.125f, batch, cache.kv(),
+                               out + token * row, row);
+      };
+      attend(view, 0, together.data());
+      for (int token = 0, chunk; token < view.num_tokens; token += chunk) {
+        chunk = std::min(1 + token % 7, view.num_tokens - token);
+        const TokenBatch part = {chunk, view.positions + token,
+                                 view.sequence_of + token, view.page_tables};
+        attend(part, token, alone.data());
+      }
+      EXPECT_EQ(FirstDifference(together, alone), -1)
+          << shape.name(type) << ": " << backend.name;
     }
-    EXPECT_EQ(FirstDifference(together, alone), -1) << backend.name;
   }
 }
 
 TEST_F(AttentionConformanceTest, StoreKvWritesEachTokensSlotAndNoOther) {
-  const AttentionShape shape = {4, 2, 24, 4, {{0, 9}, {3, 5}, {11, 12}}};
-  const Batch batch(shape.ranges, shape.page_size, random_);
-  const TokenBatch view = batch.view();
-  const int row = shape.kv_heads * shape.head_dim;
-  const std::vector<float> k = Normal(view.num_tokens * row);
-  const std::vector<float> v = Normal(view.num_tokens * row);
-  const std::vector<float> keys = ExpectSameBits(
-      Cache(shape, batch).keys.size(), "keys", [&](Ops& ops, float* out) {
-        Cache cache(shape, batch);
-        cache.kv.keys = out;
-        ops.StoreKv(k.data(), row, v.data(), row, view, cache.kv);
-      });
-  Cache cache(shape, batch);
-  reference_.ops->StoreKv(k.data(), row, v.data(), row, view, cache.kv);
-  for (int token = 0; token < view.num_tokens; ++token) {
-    for (int head = 0; head < shape.kv_heads; ++head) {
-      const int position = view.positions[token];
-      const int32_t page =
-          view.page_tables[view.sequence_of[token]][position / 4];
-      const size_t key = cache.kv.KeyOffset(page, head, position % 4);
-      const size_t value = cache.kv.Offset(page, head, position % 4);
-      for (int d = 0; d < shape.head_dim; ++d) {
-        const int source = token * row + head * shape.head_dim + d;
-        EXPECT_EQ(keys[key + 4 * d], k[source]);
-        EXPECT_EQ(cache.values[value + d], v[source]);
+  for (KvType type : kTypes) {
+    for (int page_size : {1, 4, 16, 256}) {
+      const AttentionShape shape = {
+          4, 2, 23, page_size, {{0, 9}, {3, 5}, {11, 12}}};
+      SCOPED_TRACE(shape.name(type));
+      const Batch batch(shape.ranges, shape.page_size, random_);
+      const TokenBatch view = batch.view();
+      const int row = shape.kv_heads * shape.head_dim;
+      const std::vector<float> k = Normal(view.num_tokens * row);
+      const std::vector<float> v = Normal(view.num_tokens * row);
+      const Cache cache(type, shape, batch.num_pages());
+      reference_.ops->StoreKv(k.data(), row, v.data(), row, view, cache.kv());
+      for (const Backend& backend : backends_) {
+        const Cache other(type, shape, batch.num_pages());
+        backend.ops->StoreKv(k.data(), row, v.data(), row, view, other.kv());
+        EXPECT_TRUE(cache == other) << backend.name;
       }
+      for (int token = 0; token < view.num_tokens; ++token) {
+        const int32_t* pages = view.page_tables[view.sequence_of[token]];
+        for (int head = 0; head < shape.kv_heads; ++head) {
+          const int at = token * row + head * shape.head_dim;
+          for (int d = 0; d < shape.head_dim; ++d) {
+            const int position = view.positions[token];
+            EXPECT_NEAR(cache.Key(pages, position, head, d), k[at + d],
+                        StoredError(type, &k[at], shape.head_dim, d));
+            EXPECT_NEAR(cache.Value(pages, position, head, d), v[at + d],
+                        StoredError(type, &v[at], shape.head_dim, d));
+          }
+        }
+      }
+      EXPECT_EQ(cache.CountStored(), 2 * view.num_tokens * row);
     }
   }
-  EXPECT_EQ(std::count_if(keys.begin(), keys.end(),
-                          [](float x) { return !std::isnan(x); }),
-            view.num_tokens * row);
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "kernels/attention_tile.h"
 
-#include <algorithm>
-#include <cstring>
-
 namespace lockstep::kernels {
 namespace {
 
@@ -37,71 +34,83 @@ int TileEnd(const TokenBatch& batch, int first, int tile_tokens) {
   return end;
 }
 
-// The rows of one tile; large, but on the stack of the thread that needs it.
-struct Rows {
-  float q[kMaxAttendRows * kMaxHeadDim];
-  float out[kMaxAttendRows * kMaxHeadDim];
-  int head[kMaxAttendRows];  // of the first token's rows
-};
+// Large, but on the stack of the thread that needs it.
+struct SumsBuffer {
+  alignas(64) float out[kMaxAttendRows * kMaxHeadDim];
+  float max[kMaxAttendRows];
+  float sum[kMaxAttendRows];
 
-void ComputeHeads(const AttentionTiles& tiles, int kv_head, int first, int end,
-                  int num_heads, Rows& rows) {
-  const int head_dim = tiles.kv->head_dim;
-  const TokenBatch& batch = *tiles.batch;
-  float* q = rows.q;
-  for (int token = first; token < end; ++token) {
-    for (int i = 0; i < num_heads; ++i) {
-      const float* source =
-          tiles.q + token * tiles.q_stride + rows.head[i] * head_dim;
-      for (int d = 0; d < head_dim; ++d) q[d] = source[d] * tiles.scale;
-      q += head_dim;
-    }
-  }
-  tiles.table->attend({
-      .q = rows.q,
-      .rows = (end - first) * num_heads,
-      .rows_per_token = num_heads,
-      .first_position = batch.positions[first],
-      .pages = batch.page_tables[batch.sequence_of[first]],
-      .kv = tiles.kv,
-      .kv_head = kv_head,
-      .out = rows.out,
-  });
-  const float* out = rows.out;
-  for (int token = first; token < end; ++token) {
-    for (int i = 0; i < num_heads; ++i) {
-      std::memcpy(
-          tiles.out + token * tiles.out_stride + rows.head[i] * head_dim, out,
-          head_dim * sizeof(float));
-      out += head_dim;
-    }
-  }
-}
+  AttendSums sums() { return {.max = max, .sum = sum, .out = out}; }
+};
 
 }  // namespace
 
-void AttentionTiles::Compute(int64_t item) const {
-  const int first = static_cast<int>(item / kv->num_kv_heads);
-  const int kv_head = static_cast<int>(item % kv->num_kv_heads);
-  int sharing = 0;
-  for (int head = 0; head < heads; ++head) {
-    sharing += kv_head_of[head] == kv_head;
+AttentionTile::AttentionTile(const AttentionInput& input, int first,
+                             int kv_head)
+    : input_(&input), first_(first), kv_head_(kv_head) {
+  for (int head = 0; head < input.heads; ++head) {
+    sharing_ += input.kv_head_of[head] == kv_head;
   }
-  const int end = TileEnd(*batch, first, TileTokens(sharing));
-  if (sharing == 0 || end == first) return;
-  Rows rows;
-  int num_heads = 0;
-  for (int head = 0; head < heads; ++head) {
-    if (kv_head_of[head] != kv_head) continue;
-    rows.head[num_heads++] = head;
-    if (num_heads == kMaxAttendRows) {
-      ComputeHeads(*this, kv_head, first, end, num_heads, rows);
-      num_heads = 0;
+  end_ = TileEnd(*input.batch, first, TileTokens(sharing_));
+}
+
+void AttentionTile::Compute(const KernelTable& table) const {
+  SumsBuffer total, chunk_sums;
+  for (int head = 0;;) {
+    const Heads heads = NextHeads(&head);
+    if (heads.count == 0) return;
+    const AttendArgs args = Args(heads);
+    table.attend_chunk(args, 0, total.sums());
+    for (int chunk = 1; chunk < chunks(); ++chunk) {
+      table.attend_chunk(args, chunk, chunk_sums.sums());
+      table.merge_chunk(args, chunk_sums.sums(), total.sums());
     }
+    table.finish_attention(args, total.sums());
   }
-  if (num_heads > 0) {
-    ComputeHeads(*this, kv_head, first, end, num_heads, rows);
+}
+
+void AttentionTile::ComputeChunk(const KernelTable& table, int chunk,
+                                 AttendSums sums) const {
+  int head = 0;
+  const Heads heads = NextHeads(&head);
+  table.attend_chunk(Args(heads), chunk, sums);
+}
+
+void AttentionTile::Finish(const KernelTable& table, AttendSums* sums) const {
+  int head = 0;
+  const Heads heads = NextHeads(&head);
+  const AttendArgs args = Args(heads);
+  for (int chunk = 1; chunk < chunks(); ++chunk) {
+    table.merge_chunk(args, sums[chunk], sums[0]);
   }
+  table.finish_attention(args, sums[0]);
+}
+
+AttentionTile::Heads AttentionTile::NextHeads(int* head) const {
+  Heads heads;
+  for (; *head < input_->heads && heads.count < kMaxAttendRows; ++*head) {
+    if (input_->kv_head_of[*head] == kv_head_)
+      heads.list[heads.count++] = *head;
+  }
+  return heads;
+}
+
+AttendArgs AttentionTile::Args(const Heads& heads) const {
+  const TokenBatch& batch = *input_->batch;
+  return {
+      .q = input_->q + first_ * input_->q_stride,
+      .q_stride = input_->q_stride,
+      .scale = input_->scale,
+      .heads = heads.list,
+      .rows = (end_ - first_) * heads.count,
+      .rows_per_token = heads.count,
+      .first_position = batch.positions[first_],
+      .pages = batch.page_tables[batch.sequence_of[first_]],
+      .kv = input_->kv,
+      .kv_head = kv_head_,
+      .out = input_->out + first_ * input_->out_stride,
+      .out_stride = input_->out_stride,
+  };
 }
 
 }  // namespace lockstep::kernels

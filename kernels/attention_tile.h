@@ -9,12 +9,8 @@
 
 namespace lockstep::kernels {
 
-// Cuts attention over a batch into tiles: consecutive tokens of one sequence
-// that share a key-value head, so that its keys and values are read once for
-// all of them. An item is (token, key-value head); the first token of a tile
-// does the tile's work, the others none.
-struct AttentionTiles {
-  const KernelTable* table;
+// What Ops::Attention is given.
+struct AttentionInput {
   const float* q;  // [num_tokens, heads, head_dim]
   ptrdiff_t q_stride;
   int heads;
@@ -24,13 +20,53 @@ struct AttentionTiles {
   const PagedKv* kv;
   float* out;  // [num_tokens, heads, head_dim]
   ptrdiff_t out_stride;
+};
 
-  int64_t items() const {
-    return static_cast<int64_t>(batch->num_tokens) * kv->num_kv_heads;
-  }
+// The unit that attention over a batch is cut into: consecutive tokens of one
+// sequence, and all query heads that share a key-value head, so that its keys
+// and values are read once for all of them.
+class AttentionTile {
+ public:
+  // The tile that token `first` begins; it is empty where that token is in the
+  // middle of one, or no query head uses the key-value head. `input` must
+  // outlive the tile.
+  AttentionTile(const AttentionInput& input, int first, int kv_head);
 
-  // Works on the calling thread alone; items may be done in any order.
-  void Compute(int64_t item) const;
+  bool empty() const { return end_ == first_ || sharing_ == 0; }
+  int first() const { return first_; }
+  int kv_head() const { return kv_head_; }
+  int rows() const { return (end_ - first_) * sharing_; }
+  // Positions that its last token sees.
+  int positions() const { return input_->batch->positions[end_ - 1] + 1; }
+  int chunks() const { return (positions() + kAttendChunk - 1) / kAttendChunk; }
+
+  // More rows than this are computed in several goes, and by Compute alone.
+  bool fits() const { return rows() <= kMaxAttendRows; }
+
+  // The tile's rows of the output. Works on the calling thread alone.
+  void Compute(const KernelTable& table) const;
+
+  // The same in parts, whose order is the caller's business: the sums of each
+  // chunk, which then are merged in order and divided. REQUIRES: fits().
+  void ComputeChunk(const KernelTable& table, int chunk, AttendSums sums) const;
+  void Finish(const KernelTable& table, AttendSums* chunks) const;
+
+ private:
+  struct Heads {
+    int list[kMaxAttendRows];
+    int count = 0;
+  };
+
+  // The next at most kMaxAttendRows heads that share the key-value head, from
+  // `*head` on.
+  Heads NextHeads(int* head) const;
+  AttendArgs Args(const Heads& heads) const;
+
+  const AttentionInput* const input_;
+  const int first_;
+  const int kv_head_;
+  int sharing_ = 0;
+  int end_;
 };
 
 }  // namespace lockstep::kernels

@@ -10,7 +10,9 @@ const KernelTable kAvx2Kernels = {
     .isa = "avx2",
     .fast = &kAvx2FastKernels,
     .gemm = Gemm<Avx2>,
-    .attend = Attend<Avx2>,
+    .attend_chunk = AttendChunk<Avx2>,
+    .merge_chunk = MergeChunk<Avx2>,
+    .finish_attention = FinishAttention<Avx2>,
     .rms_norm = RmsNorm<Avx2>,
     .silu_mul = SiluMul<Avx2>,
 };

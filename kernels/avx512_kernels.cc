@@ -10,7 +10,9 @@ const KernelTable kAvx512Kernels = {
     .isa = "avx512_vnni",
     .fast = &kAvx512FastKernels,
     .gemm = Gemm<Avx512>,
-    .attend = Attend<Avx512>,
+    .attend_chunk = AttendChunk<Avx512>,
+    .merge_chunk = MergeChunk<Avx512>,
+    .finish_attention = FinishAttention<Avx512>,
     .rms_norm = RmsNorm<Avx512>,
     .silu_mul = SiluMul<Avx512>,
 };

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <numeric>
 #include <vector>
 
 #include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
+#include "kernels/kernel_table.h"
 #include "kernels/ops.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/paged_kv.h"
@@ -47,13 +49,21 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   constexpr int kTokens = 40, kHeadDim = 16, kHeads = 4, kRow = 64;
   constexpr int kKvRow = 2 * kHeadDim, kPageSize = 16;
   std::vector<int32_t> positions(kTokens), sequence_of(kTokens);
-  for (int i = 0; i < kTokens; ++i) positions[i] = i;
-  const std::vector<int32_t> pages = {2, 0, 1}, kv_head_of = {0, 0, 1, 1};
+  // Beyond the first chunk, so that attention is split among threads.
+  constexpr int kFirst = kAttendChunk + 5, kEnd = kFirst + kTokens;
+  std::iota(positions.begin(), positions.end(), kFirst);
+  std::vector<int32_t> pages((kEnd + kPageSize - 1) / kPageSize);
+  std::iota(pages.begin(), pages.end(), 0);
+  const std::vector<int32_t> kv_head_of = {0, 0, 1, 1};
   const int32_t* table = pages.data();
   std::vector<float> x(kTokens * kRow, 0.5f), y(x), weight(kRow, 1.0f);
-  std::vector<float> angles(kTokens * kHeadDim / 2, 0.7f);
+  std::vector<float> angles(kEnd * kHeadDim / 2, 0.7f);
   std::vector<float> keys(pages.size() * kPageSize * kKvRow), values(keys);
-  const PagedKv kv = {keys.data(), values.data(), 2, kPageSize, kHeadDim};
+  const PagedKv kv = {.keys = keys.data(),
+                      .values = values.data(),
+                      .num_kv_heads = 2,
+                      .page_size = kPageSize,
+                      .head_dim = kHeadDim};
   const std::vector<float> weights(kRow * kRow, 0.5f);
   PackedMatrix strict(kRow, kRow / 2), fast(kRow, kRow, Arithmetic::kFast);
   strict.AddRows(DType::kF32, kRow, weights.data(), kRow * sizeof(float), 0);

@@ -6,10 +6,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cstring>
 
-#include "kernels/attention_tile.h"
+#include "kernels/attention.h"
 #include "kernels/kernel_table.h"
+#include "kernels/kv_store.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -164,19 +164,8 @@ void Ops::StoreKv(const float* k, ptrdiff_t k_stride, const float* v,
   const int64_t grain = RowsPerRange(int64_t{kv.num_kv_heads} * kv.head_dim);
   pool_->For(batch.num_tokens, grain, [&](int64_t begin, int64_t end) {
     for (int64_t token = begin; token < end; ++token) {
-      const int position = batch.positions[token];
-      const int slot = position % kv.page_size;
-      const int32_t page =
-          batch.page_tables[batch.sequence_of[token]][position / kv.page_size];
-      for (int head = 0; head < kv.num_kv_heads; ++head) {
-        const ptrdiff_t offset = static_cast<ptrdiff_t>(head) * kv.head_dim;
-        const float* key = k + token * k_stride + offset;
-        float* key_slot = kv.keys + kv.KeyOffset(page, head, slot);
-        for (int d = 0; d < kv.head_dim; ++d)
-          key_slot[d * kv.page_size] = key[d];
-        std::memcpy(kv.values + kv.Offset(page, head, slot),
-                    v + token * v_stride + offset, kv.head_dim * sizeof(float));
-      }
+      StoreTokenKv(k + token * k_stride, v + token * v_stride, batch,
+                   static_cast<int>(token), kv);
     }
   });
 }
@@ -186,13 +175,9 @@ void Ops::Attention(const float* q, ptrdiff_t q_stride, int heads,
                     const TokenBatch& batch, const PagedKv& kv, float* out,
                     ptrdiff_t out_stride) {
   CHECK_LE(kv.head_dim, kMaxHeadDim);
-  const AttentionTiles tiles = {table_, q,      q_stride, heads, kv_head_of,
-                                scale,  &batch, &kv,      out,   out_stride};
-  // The last tokens of a prompt have most to read: they go first.
-  const int64_t items = tiles.items();
-  pool_->For(items, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) tiles.Compute(items - 1 - i);
-  });
+  ComputeAttention(
+      *table_, *pool_,
+      {q, q_stride, heads, kv_head_of, scale, &batch, &kv, out, out_stride});
 }
 
 void Ops::SiluMul(const float* gate_up, ptrdiff_t stride, int rows, int dim,

@@ -27,7 +27,7 @@ struct KernelTable;  // kernels/kernel_table.h: one ISA's function pointers
 // Shapes are the caller's to get right: a few compares per call catch a
 // mistake, with a crash. One thread calls at a time. Strides are in floats.
 // Nothing is allocated but by a fast product larger than what was reserved and
-// than any before; scratch is on the workers' stacks (up to 1 MiB).
+// than any before; scratch is on the workers' stacks (up to 2 MiB).
 class Ops {
  public:
   // isa: "auto", "avx512_vnni", "avx2" or "reference". INVALID_ARGUMENT names
@@ -75,8 +75,8 @@ class Ops {
 
   // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
   // t's own sequence; head h uses key-value head kv_head_of[h]. Positions are
-  // visited in blocks of 64 counted from 0. q, out [num_tokens, heads,
-  // head_dim]; head_dim at most 512.
+  // visited in blocks of 64 and chunks of 512, both counted from 0, see
+  // kernel_table.h. q, out [num_tokens, heads, head_dim]; head_dim at most 512.
   void Attention(const float* q, ptrdiff_t q_stride, int heads,
                  const int32_t* kv_head_of, float scale,
                  const TokenBatch& batch, const PagedKv& kv, float* out,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/kernel_table.h"
+#include "kernels/kv_codec.h"
 #include "kernels/lanes.h"
 #include "kernels/packed_format.h"
 #include "kernels/tree_sum.h"
@@ -37,43 +38,56 @@ void Gemm(const GemmArgs& args) {
 struct Cache {
   const AttendArgs& args;
 
+  const PagedKv& kv() const { return *args.kv; }
+  int32_t page(int position) const {
+    return args.pages[position / kv().page_size];
+  }
+  int slot(int position) const { return position % kv().page_size; }
+
   float key(int position, int d) const {
-    const PagedKv& kv = *args.kv;
-    const size_t first = kv.KeyOffset(args.pages[position / kv.page_size],
-                                      args.kv_head, position % kv.page_size);
-    return kv.keys[first + static_cast<size_t>(d) * kv.page_size];
+    const size_t first =
+        kv().KeyOffset(page(position), args.kv_head, slot(position));
+    return DecodeKv(kv().type, kv().keys,
+                    first + static_cast<size_t>(d) * kv().page_size);
   }
   float value(int position, int d) const {
-    const PagedKv& kv = *args.kv;
-    return kv.values[kv.Offset(args.pages[position / kv.page_size],
-                               args.kv_head, position % kv.page_size) +
-                     d];
+    const size_t first =
+        kv().Offset(page(position), args.kv_head, slot(position));
+    return DecodeKv(kv().type, kv().values, first + d);
+  }
+  // Of a position's key or value.
+  float scale(const float* scales, int position) const {
+    if (kv().type != KvType::kInt8) return 1;
+    return scales[kv().ScaleOffset(page(position), args.kv_head,
+                                   slot(position))];
   }
 };
 
-float Score(const float* q, const Cache& cache, int position, int head_dim) {
+float Score(const float* q, float q_scale, const Cache& cache, int position) {
   float score = 0;
-  for (int d = 0; d < head_dim; ++d) {
-    score = std::fma(q[d], cache.key(position, d), score);
+  for (int d = 0; d < cache.kv().head_dim; ++d) {
+    score = std::fma(q[d] * q_scale, cache.key(position, d), score);
   }
-  return score;
+  return score * cache.scale(cache.kv().key_scales, position);
 }
 
-void AttendRow(const AttendArgs& args, int row) {
+// Row `row` over positions [begin, end) of one chunk.
+void AttendRow(const AttendArgs& args, int row, int begin, int end,
+               AttendSums sums) {
   const int head_dim = args.kv->head_dim;
   const Cache cache = {args};
-  const float* q = args.q + row * head_dim;
-  float* out = args.out + row * head_dim;
+  const float* q = args.q + row / args.rows_per_token * args.q_stride +
+                   args.heads[row % args.rows_per_token] * head_dim;
+  float* out = sums.out + row * PaddedHeadDim(head_dim);
   std::fill_n(out, head_dim, 0.0f);
   float max = -std::numeric_limits<float>::infinity();
   float sum = 0;
-  const int end = args.first_position + row / args.rows_per_token + 1;
-  for (int begin = 0; begin < end; begin += kAttendBlock) {
+  for (; begin < end; begin += kAttendBlock) {
     const int count = std::min(kAttendBlock, end - begin);
     float weight[kAttendBlock] = {};
     float new_max = max;
     for (int j = 0; j < count; ++j) {
-      weight[j] = Score(q, cache, begin + j, head_dim);
+      weight[j] = Score(q, args.scale, cache, begin + j);
       new_max = std::max(new_max, weight[j]);
     }
     for (int j = 0; j < count; ++j) weight[j] = Exp(weight[j] - new_max);
@@ -85,6 +99,9 @@ void AttendRow(const AttendArgs& args, int row) {
     const float rescale = Exp(max - new_max);
     sum = std::fma(sum, rescale, FoldLanes(lanes));
     max = new_max;
+    for (int j = 0; j < count; ++j) {
+      weight[j] *= cache.scale(args.kv->value_scales, begin + j);
+    }
     for (int d = 0; d < head_dim; ++d) {
       float value = out[d] * rescale;
       for (int j = 0; j < count; ++j) {
@@ -93,12 +110,44 @@ void AttendRow(const AttendArgs& args, int row) {
       out[d] = value;
     }
   }
-  const float scale = 1.0f / sum;
-  for (int d = 0; d < head_dim; ++d) out[d] *= scale;
+  sums.max[row] = max;
+  sums.sum[row] = sum;
 }
 
-void Attend(const AttendArgs& args) {
-  for (int row = 0; row < args.rows; ++row) AttendRow(args, row);
+void AttendChunk(const AttendArgs& args, int chunk, AttendSums sums) {
+  const int begin = chunk * kAttendChunk;
+  for (int row = 0; row < args.rows; ++row) {
+    const int end = args.first_position + row / args.rows_per_token + 1;
+    AttendRow(args, row, begin, std::min(end, begin + kAttendChunk), sums);
+  }
+}
+
+void MergeChunk(const AttendArgs& args, AttendSums chunk, AttendSums sums) {
+  const int padded_dim = PaddedHeadDim(args.kv->head_dim);
+  for (int row = 0; row < args.rows; ++row) {
+    const float max = std::max(sums.max[row], chunk.max[row]);
+    const float scale = Exp(sums.max[row] - max);
+    const float chunk_scale = Exp(chunk.max[row] - max);
+    sums.max[row] = max;
+    sums.sum[row] =
+        std::fma(sums.sum[row], scale, chunk.sum[row] * chunk_scale);
+    for (int d = 0; d < args.kv->head_dim; ++d) {
+      float& out = sums.out[row * padded_dim + d];
+      out = std::fma(out, scale, chunk.out[row * padded_dim + d] * chunk_scale);
+    }
+  }
+}
+
+void FinishAttention(const AttendArgs& args, AttendSums sums) {
+  const int head_dim = args.kv->head_dim;
+  for (int row = 0; row < args.rows; ++row) {
+    const float scale = 1.0f / sums.sum[row];
+    float* out = args.out + row / args.rows_per_token * args.out_stride +
+                 args.heads[row % args.rows_per_token] * head_dim;
+    for (int d = 0; d < head_dim; ++d) {
+      out[d] = sums.out[row * PaddedHeadDim(head_dim) + d] * scale;
+    }
+  }
 }
 
 void RmsNorm(const float* x, int dim, const float* weight, float eps,
@@ -124,7 +173,9 @@ const KernelTable kReferenceKernels = {
     .isa = "reference",
     .fast = &kReferenceFastKernels,
     .gemm = Gemm,
-    .attend = Attend,
+    .attend_chunk = AttendChunk,
+    .merge_chunk = MergeChunk,
+    .finish_attention = FinishAttention,
     .rms_norm = RmsNorm,
     .silu_mul = SiluMul,
 };

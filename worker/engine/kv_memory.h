@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/kv_type.h"
 #include "kernels/paged_kv.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
@@ -16,13 +17,14 @@ namespace lockstep {
 // The memory of one rank's KV pages, all layers: one mapping, of which the
 // system provides what is written. Fixed for the life of the engine.
 //
-//   [layer][keys, values], each laid out as kernels/paged_kv.h says
+//   [layer][keys, values, key scales, value scales], each laid out as
+//   kernels/paged_kv.h says; scales only where the type has them
 class KvMemory {
  public:
   // RESOURCE_EXHAUSTED when the address space can not be had.
   static absl::StatusOr<std::unique_ptr<KvMemory>> Create(
       const ModelConfig& config, const Shard& shard, int num_pages,
-      int page_size);
+      int page_size, kernels::KvType type = kernels::KvType::kF32);
 
   ~KvMemory();
   KvMemory(const KvMemory&) = delete;
@@ -33,7 +35,8 @@ class KvMemory {
 
   // Of one page, all layers.
   static size_t PageBytes(const ModelConfig& config, const Shard& shard,
-                          int page_size);
+                          int page_size,
+                          kernels::KvType type = kernels::KvType::kF32);
 
  private:
   KvMemory(void* memory, size_t bytes, std::vector<kernels::PagedKv> layers);

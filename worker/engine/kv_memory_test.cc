@@ -3,13 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
 
+#include "kernels/kv_type.h"
 #include "kernels/paged_kv.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 
 namespace lockstep {
 namespace {
+
+using kernels::KvType;
 
 struct Fixture {
   ModelConfig config;
@@ -24,31 +30,54 @@ struct Fixture {
 
 TEST(KvMemory, PageHoldsKeysAndValuesOfAllLayers) {
   const Fixture f;
-  EXPECT_EQ(KvMemory::PageBytes(f.config, f.shard, 16),
-            3 * 2 * 2 * 16 * 8 * sizeof(float));
+  const auto page_bytes = [&](KvType type) {
+    return KvMemory::PageBytes(f.config, f.shard, 16, type);
+  };
+  const size_t vectors = 3 * 2 * 2 * 16;
+  EXPECT_EQ(page_bytes(KvType::kF32), vectors * 8 * sizeof(float));
+  EXPECT_EQ(page_bytes(KvType::kBF16), vectors * 8 * 2);
+  EXPECT_EQ(page_bytes(KvType::kInt8), vectors * (8 + sizeof(float)));
 }
+
+// One of a layer's arrays.
+struct Array {
+  void* data;
+  size_t bytes;
+};
 
 TEST(KvMemory, LayersDoNotOverlap) {
   const Fixture f;
   const int num_pages = 5, page_size = 4;
-  auto memory = KvMemory::Create(f.config, f.shard, num_pages, page_size);
-  ASSERT_TRUE(memory.ok()) << memory.status();
-  ASSERT_EQ((*memory)->layers().size(), 3);
-  const size_t floats = num_pages * 2 * page_size * 8;
-  float value = 1;
-  for (const kernels::PagedKv& layer : (*memory)->layers()) {
-    EXPECT_EQ(layer.num_kv_heads, 2);
-    EXPECT_EQ(layer.page_size, page_size);
-    EXPECT_EQ(layer.head_dim, 8);
-    EXPECT_EQ(layer.Offset(num_pages - 1, 1, page_size - 1) + 8, floats);
-    std::fill_n(layer.keys, floats, value++);
-    std::fill_n(layer.values, floats, value++);
-  }
-  value = 1;
-  for (const kernels::PagedKv& layer : (*memory)->layers()) {
-    for (float* data : {layer.keys, layer.values}) {
-      EXPECT_EQ(std::count(data, data + floats, value), floats);
-      ++value;
+  for (KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+    SCOPED_TRACE(KvTypeName(type));
+    auto memory =
+        KvMemory::Create(f.config, f.shard, num_pages, page_size, type);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    ASSERT_EQ((*memory)->layers().size(), 3);
+    const size_t vectors = num_pages * 2 * page_size;
+    const size_t bytes = vectors * 8 * kernels::KvElementBytes(type);
+    std::vector<Array> arrays;
+    for (const kernels::PagedKv& layer : (*memory)->layers()) {
+      EXPECT_EQ(layer.type, type);
+      EXPECT_EQ(layer.num_kv_heads, 2);
+      EXPECT_EQ(layer.page_size, page_size);
+      EXPECT_EQ(layer.head_dim, 8);
+      EXPECT_EQ(layer.Offset(num_pages - 1, 1, page_size - 1) + 8, vectors * 8);
+      arrays.insert(arrays.end(), {{layer.keys, bytes}, {layer.values, bytes}});
+      if (type == KvType::kInt8) {
+        arrays.insert(arrays.end(),
+                      {{layer.key_scales, vectors * sizeof(float)},
+                       {layer.value_scales, vectors * sizeof(float)}});
+      }
+    }
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(arrays[i].data) % 64, 0);
+      std::memset(arrays[i].data, static_cast<int>(i) + 1, arrays[i].bytes);
+    }
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      const char* data = static_cast<const char*>(arrays[i].data);
+      EXPECT_EQ(std::count(data, data + arrays[i].bytes, i + 1),
+                arrays[i].bytes);
     }
   }
 }

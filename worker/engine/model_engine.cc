@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<ModelEngine>> ModelEngine::Create(
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<KvMemory> kv_memory,
       KvMemory::Create(model.config, shard, options.num_pages,
-                       options.page_size));
+                       options.page_size, options.kv_type));
   return std::unique_ptr<ModelEngine>(new ModelEngine(
       std::make_unique<Impl>(model.config, shard, options, ops, collective,
                              std::move(weights), std::move(kv_memory))));
@@ -104,8 +104,8 @@ void ModelEngine::set_logits_observer(LogitsObserver observer) {
 }
 
 size_t ModelEngine::PageBytes(const ModelConfig& config, const Shard& shard,
-                              int page_size) {
-  return KvMemory::PageBytes(config, shard, page_size);
+                              int page_size, kernels::KvType kv_type) {
+  return KvMemory::PageBytes(config, shard, page_size, kv_type);
 }
 
 }  // namespace lockstep

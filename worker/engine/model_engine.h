@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kernels/arithmetic.h"
+#include "kernels/kv_type.h"
 #include "kernels/ops.h"
 #include "worker/collectives/collective.h"
 #include "worker/engine/engine.h"
@@ -32,6 +33,7 @@ class ModelEngine final : public Engine {
     int max_sequences = 64;
     int max_logits_rows = 64;  // of a step
     kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict;
+    kernels::KvType kv_type = kernels::KvType::kF32;
   };
 
   // Sees each row of logits that a step computes: the span, the position of its
@@ -52,7 +54,8 @@ class ModelEngine final : public Engine {
 
   // Bytes of one KV page on this rank, all layers.
   static size_t PageBytes(const ModelConfig& config, const Shard& shard,
-                          int page_size);
+                          int page_size,
+                          kernels::KvType kv_type = kernels::KvType::kF32);
 
  private:
   class Impl;
