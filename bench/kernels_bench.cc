@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "kernels/dtype.h"
-#include "kernels/kv_codec.h"
+#include "kernels/kv_store.h"
 #include "kernels/kv_type.h"
 #include "kernels/ops.h"
 #include "kernels/packed_matrix.h"

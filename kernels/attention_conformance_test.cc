@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "kernels/kernel_table.h"
-#include "kernels/kv_codec.h"
+#include "kernels/kv_store.h"
 #include "kernels/kv_type.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"

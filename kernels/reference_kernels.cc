@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/kernel_table.h"
-#include "kernels/kv_codec.h"
+#include "kernels/kv_store.h"
 #include "kernels/lanes.h"
 #include "kernels/packed_format.h"
 #include "kernels/tree_sum.h"
