@@ -2,6 +2,7 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <memory>

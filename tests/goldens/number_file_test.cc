@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include "tests/testing/safetensors_writer.h"
@@ -49,12 +50,17 @@ TEST(NumberFile, RefusesWhatDoesNotFit) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ((*file)->Read<float>("logits").status().code(),
             absl::StatusCode::kNotFound);
+}
 
-  for (const char* content :
-       {"", "1234567", "12345678", "\x02\0\0\0\0\0\0\0[]"}) {
+TEST(NumberFile, RefusesWhatHasNoHeader) {
+  const std::string header_of_two_bytes = Bytes<uint64_t>({2});
+  for (const std::string& content :
+       {std::string(), std::string("1234567"), header_of_two_bytes,
+        header_of_two_bytes + "[]", header_of_two_bytes + "{x"}) {
     testing::WriteFile(Path(), content);
     EXPECT_EQ(NumberFile::Open(Path()).status().code(),
-              absl::StatusCode::kInvalidArgument);
+              absl::StatusCode::kInvalidArgument)
+        << content;
   }
 }
 
