@@ -1,5 +1,6 @@
 #include "tests/testing/process.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
@@ -12,10 +13,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace lockstep::testing {
 namespace {
@@ -213,7 +216,7 @@ bool IsRunning(pid_t pid) {
 
 bool WaitUntilGone(pid_t pid, absl::Duration timeout) {
   const int fd = syscall(SYS_pidfd_open, pid, 0);
-  if (fd < 0) return true;  // there is no such process
+  if (fd < 0) return errno == ESRCH;  // there is no such process
   pollfd ended = {.fd = fd, .events = POLLIN, .revents = 0};
   const bool in_time = poll(&ended, 1, absl::ToInt64Milliseconds(timeout)) > 0;
   close(fd);

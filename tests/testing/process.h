@@ -18,9 +18,8 @@ namespace lockstep::testing {
 // A program under test. Its standard output and error are read as it runs; it
 // dies with the test, and the destructor kills and reaps it.
 //
-//   auto worker = Process::Start(kWorker, {"--model=…",
-//   "--listen=127.0.0.1:0"}); absl::StatusOr<int> port =
-//   (*worker)->WaitForPort(absl::Seconds(60));
+//   auto worker = Process::Start("worker/worker", {"--listen=127.0.0.1:0"});
+//   const auto port = (*worker)->WaitForPort(absl::Seconds(60));
 //   (*worker)->Signal(SIGTERM);
 //   EXPECT_EQ((*worker)->WaitForExit(absl::Seconds(10)).value(), 0);
 //
