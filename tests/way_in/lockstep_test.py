@@ -38,8 +38,9 @@ while True: signal.pause()
 """
 DIES = "sys.exit(7)"
 
+# Opening a pipe blocks until its other end is opened, too.
 AWAIT_SERVING = """#!/bin/sh
-until [ -e "serving.$1" ]; do sleep 0.01; done
+exec cat "serving.$1"
 """
 
 BAZEL = """#!/bin/sh
@@ -73,6 +74,8 @@ class LockstepTest(unittest.TestCase):
         self.ready_block = []
         self.worker_at = f"127.0.0.1:{free_port()}"
         self.gateway_at = f"127.0.0.1:{free_port()}"
+        for address in (self.worker_at, self.gateway_at):
+            os.mkfifo(self.root / f"serving.{address}")
 
     def program(self, path, text):
         path = self.root / path
