@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numbers>
 
 #include "tests/testing/encode_row.h"
@@ -39,7 +40,7 @@ uint32_t GgmlType(DType type) {
     case DType::kBF16:
       return 30;
   }
-  return ~0u;
+  std::abort();
 }
 
 std::string GgufName(const std::string& name) {
@@ -131,8 +132,8 @@ GgufWriter MakeGguf(const TinyModel& model) {
   if (model.vocab_size == TinyTokenizer::kVocabSize) AddTokenizer(writer);
   if (model.llama3_rope) {
     writer.AddUint(arch + "rope.scaling.original_context_length", 64);
-    writer.AddTensor("rope_freqs.weight", {model.head_dim / 2}, 0,
-                     Llama3Factors(model));
+    writer.AddTensor("rope_freqs.weight", {model.head_dim / 2},
+                     GgmlType(DType::kF32), Llama3Factors(model));
   }
   for (TinyTensor& tensor : MakeTensors(model)) {
     const bool rotates = absl::StrContains(tensor.name, "q_proj") ||

@@ -17,7 +17,7 @@ namespace lockstep::testing {
 //   model.architecture = "qwen3";
 //   WriteHuggingFaceFolder(model, ::testing::TempDir() + "qwen3");
 //
-// WriteGguf is in tiny_gguf.h, a tokenizer to go with it in tiny_tokenizer.h.
+// WriteGguf, which adds a tokenizer, is in tiny_gguf.h.
 struct TinyModel {
   std::string architecture = "llama";  // or "qwen3", which has q and k norms
   int vocab_size = 512;
@@ -55,7 +55,7 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model);
 nlohmann::json MakeHuggingFaceConfig(const TinyModel& model);
 
 // config.json and model.safetensors, or `num_files` of them with an index;
-// `folder` is created. There is no tokenizer: see WriteTinyTokenizer.
+// `folder` is created. There is no tokenizer.
 void WriteHuggingFaceFolder(const TinyModel& model, const std::string& folder,
                             int num_files = 1);
 

@@ -2,9 +2,7 @@
 
 #include <absl/strings/string_view.h>
 
-#include <nlohmann/json.hpp>
-
-#include "tests/testing/write_file.h"
+#include <iterator>
 
 namespace lockstep::testing {
 namespace {
@@ -37,52 +35,6 @@ std::vector<std::string> ByteCharacters() {
   return characters;
 }
 
-nlohmann::json ByteLevel() {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", true},
-          {"use_regex", true}};
-}
-
-nlohmann::json TokenizerJson(const TinyTokenizer& tokenizer) {
-  nlohmann::json added = nlohmann::json::array();
-  for (int id = 0; id < TinyTokenizer::kNumSpecial; ++id) {
-    added.push_back({{"id", id},
-                     {"content", tokenizer.tokens[id]},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
-  }
-  nlohmann::json vocab, merges = nlohmann::json::array();
-  for (int id = 0; id < TinyTokenizer::kVocabSize; ++id) {
-    vocab[tokenizer.tokens[id]] = id;
-  }
-  for (const auto& [left, right] : tokenizer.merges) {
-    merges.push_back({left, right});
-  }
-  return {{"version", "1.0"},
-          {"truncation", nullptr},
-          {"padding", nullptr},
-          {"added_tokens", added},
-          {"normalizer", nullptr},
-          {"pre_tokenizer", ByteLevel()},
-          {"post_processor", nullptr},
-          {"decoder", ByteLevel()},
-          {"model",
-           {{"type", "BPE"},
-            {"dropout", nullptr},
-            {"unk_token", nullptr},
-            {"continuing_subword_prefix", nullptr},
-            {"end_of_word_suffix", nullptr},
-            {"fuse_unk", false},
-            {"byte_fallback", false},
-            {"ignore_merges", false},
-            {"vocab", vocab},
-            {"merges", merges}}}};
-}
-
 }  // namespace
 
 TinyTokenizer MakeTinyTokenizer() {
@@ -103,20 +55,6 @@ TinyTokenizer MakeTinyTokenizer() {
     for (const char right : kLetters) merge(std::string(1, left), right);
   }
   return tokenizer;
-}
-
-void WriteTinyTokenizer(const std::string& folder) {
-  const TinyTokenizer tokenizer = MakeTinyTokenizer();
-  WriteFile(folder + "/tokenizer.json", TokenizerJson(tokenizer).dump());
-  const nlohmann::json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                 {"model_max_length", 512},
-                                 {"bos_token", kSpecial[1]},
-                                 {"eos_token", kSpecial[2]},
-                                 {"pad_token", kSpecial[0]},
-                                 {"clean_up_tokenization_spaces", false},
-                                 {"add_bos_token", false},
-                                 {"chat_template", kChatTemplate}};
-  WriteFile(folder + "/tokenizer_config.json", config.dump());
 }
 
 }  // namespace lockstep::testing

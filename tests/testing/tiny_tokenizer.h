@@ -21,7 +21,4 @@ struct TinyTokenizer {
 
 TinyTokenizer MakeTinyTokenizer();
 
-// Writes tokenizer.json and tokenizer_config.json into `folder`, which exists.
-void WriteTinyTokenizer(const std::string& folder);
-
 }  // namespace lockstep::testing
