@@ -32,36 +32,6 @@ int UpperPair(const uint8_t* pairs, int row, int col) {
   return word >> (8 * (col % 4) + 2 * (col / 4 % 4)) & 3;
 }
 
-// Column `col` of a group of Q4_K or Q5_K, whose blocks differ by the bits.
-float ValueWithScaledMin(PackedType type, const uint8_t* group, int row,
-                         int col) {
-  const PackedFormat format = FormatOfPacked(type);
-  const uint8_t* block =
-      group + format.header_bytes +
-      col / 32 * ((format.group_bytes - format.header_bytes) / 8);
-  const uint8_t* nibbles = block + 2 * kPanelRows;
-  int q = Nibble(nibbles, row, col % 32);
-  if (type == PackedType::kQ5_K) {
-    q |= UpperBit(nibbles + 16 * kPanelRows, row, col % 32) << 4;
-  }
-  const float scale = LoadHalf(group, row) * block[row];
-  const float min = LoadHalf(group, kPanelRows + row) * block[kPanelRows + row];
-  return std::fma(scale, static_cast<float>(q), -min);
-}
-
-float ValueOfQ6K(const uint8_t* group, int row, int col) {
-  const PackedFormat format = FormatOfPacked(PackedType::kQ6_K);
-  const uint8_t* block =
-      group + format.header_bytes +
-      col / 32 * ((format.group_bytes - format.header_bytes) / 8);
-  const uint8_t* nibbles = block + 2 * kPanelRows;
-  const uint8_t* pairs = nibbles + 16 * kPanelRows;
-  const int q = Nibble(nibbles, row, col % 32) | UpperPair(pairs, row, col % 32)
-                                                     << 4;
-  const int scale = Load<int8_t>(block, col % 32 / 16 * kPanelRows + row);
-  return LoadHalf(group, row) * scale * (q - 32);
-}
-
 }  // namespace
 
 PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
@@ -91,37 +61,60 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
   __builtin_unreachable();
 }
 
-float PackedValue(PackedType type, const uint8_t* slice, int row, int col) {
+PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
+                          int col) {
   const PackedFormat format = FormatOfPacked(type);
-  const int i = col % format.group_cols;
-  const uint8_t* group = slice + SliceBytes(type, col - i);
-  const uint8_t* quants = group + format.header_bytes;
+  const int i = col % 32;
+  const int block = col % format.group_cols / 32;
+  const uint8_t* group = slice + SliceBytes(type, col - 32 * block - i);
+  const uint8_t* quants = group + format.header_bytes +
+                          block * ((format.group_bytes - format.header_bytes) /
+                                   (format.group_cols / 32));
+  // Blocks of the K types start with their scales.
+  const uint8_t* nibbles = quants + 2 * kPanelRows;
+  const uint8_t* upper = nibbles + 16 * kPanelRows;
+  const float d = LoadHalf(group, row);
   switch (type) {
-    case PackedType::kF32:
-      return Load<float>(group, row);
-    case PackedType::kF16:
-      return LoadHalf(group, row);
-    case PackedType::kBF16:
-      return BFloat16ToFloat(Load<uint16_t>(group, row));
     case PackedType::kQ8_0:
-      return LoadHalf(group, row) *
-             (quants[(i / 4 * kPanelRows + row) * 4 + i % 4] - 128);
+      return {quants[(i / 4 * kPanelRows + row) * 4 + i % 4] - 128, d, 0};
     case PackedType::kQ4_0:
-      return LoadHalf(group, row) * (Nibble(quants, row, i) - 8);
+      return {Nibble(quants, row, i) - 8, d, 0};
     case PackedType::kQ4_1:
-      return std::fma(LoadHalf(group, row),
-                      static_cast<float>(Nibble(quants, row, i)),
-                      LoadHalf(group, kPanelRows + row));
+      return {Nibble(quants, row, i), d, LoadHalf(group, kPanelRows + row)};
     case PackedType::kQ4_K:
-    case PackedType::kQ5_K:
-      return ValueWithScaledMin(type, group, row, i);
+    case PackedType::kQ5_K: {
+      const int bit = type == PackedType::kQ5_K ? UpperBit(upper, row, i) : 0;
+      return {Nibble(nibbles, row, i) | bit << 4, d * quants[row],
+              -(LoadHalf(group, kPanelRows + row) * quants[kPanelRows + row])};
+    }
     case PackedType::kQ6_K:
-      return ValueOfQ6K(group, row, i);
+      return {(Nibble(nibbles, row, i) | UpperPair(upper, row, i) << 4) - 32,
+              d * Load<int8_t>(quants, i / 16 * kPanelRows + row), 0};
     case PackedType::kInt16:
-      return BFloat16ToFloat(Load<uint16_t>(group, row)) *
-             Load<int16_t>(quants, (i / 2 * kPanelRows + row) * 2 + i % 2);
+      return {Load<int16_t>(quants, (i / 2 * kPanelRows + row) * 2 + i % 2),
+              BFloat16ToFloat(Load<uint16_t>(group, row)), 0};
+    case PackedType::kF32:
+    case PackedType::kF16:
+    case PackedType::kBF16:
+      break;
   }
   __builtin_unreachable();
+}
+
+float PackedValue(PackedType type, const uint8_t* slice, int row, int col) {
+  const uint8_t* column = slice + SliceBytes(type, col);
+  switch (type) {
+    case PackedType::kF32:
+      return Load<float>(column, row);
+    case PackedType::kF16:
+      return LoadHalf(column, row);
+    case PackedType::kBF16:
+      return BFloat16ToFloat(Load<uint16_t>(column, row));
+    default:
+      break;
+  }
+  const PackedWeight w = UnpackWeight(type, slice, row, col);
+  return std::fma(w.scale, static_cast<float>(w.quant), w.min);
 }
 
 }  // namespace lockstep::kernels

@@ -87,8 +87,19 @@ inline constexpr size_t SliceBytes(PackedType type, int cols) {
          format.group_bytes;
 }
 
-// One weight, decoded: column `col` of a slice, of the panel's row `row`. Slow:
-// the oracle of the fast decoders.
+// A weight of a type that keeps integers: w = scale·quant + min.
+struct PackedWeight {
+  int quant;  // the offset (128, 8, 32) is taken off
+  float scale;
+  float min;  // 0 but for Q4_1, Q4_K and Q5_K
+};
+
+// Column `col` of a slice, of the panel's row `row`. Slow: the oracle of the
+// fast decoders. REQUIRES: a type that is not plain.
+PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
+                          int col);
+
+// The same decoded, of any type.
 float PackedValue(PackedType type, const uint8_t* slice, int row, int col);
 
 }  // namespace lockstep::kernels

@@ -13,6 +13,7 @@
 #include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/packed_format.h"
+#include "kernels/random_rows.h"
 #include "kernels/thread_pool.h"
 
 namespace lockstep::kernels {
@@ -20,23 +21,9 @@ namespace {
 
 constexpr uint32_t kSeed = 7;
 
-// Stored rows, every bit pattern of their integers possible, whose fp16 and
-// fp32 factors are finite.
-std::vector<uint8_t> RandomRows(DType type, int rows, int64_t cols) {
+std::vector<uint8_t> RandomRows(DType type, int rows, int cols) {
   std::mt19937 random(kSeed);
-  std::vector<uint8_t> bytes(rows * RowBytes(type, cols));
-  for (uint8_t& byte : bytes) byte = random();
-  const int block = BlockBytes(type);
-  // The high bytes of d and of dmin or m; of any fp32 or bfloat16 too.
-  for (size_t at = 0; at < bytes.size(); at += block) {
-    if (type == DType::kQ6_K) {
-      bytes[at + 209] &= 0x3f;
-    } else {
-      bytes[at + std::min(block - 1, 3)] &= 0x3f;
-      bytes[at + 1] &= 0x3f;
-    }
-  }
-  return bytes;
+  return RandomRows(type, rows, cols, random);
 }
 
 // `row` counts padding too where it is the last segment's.

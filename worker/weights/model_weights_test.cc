@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/arithmetic.h"
 #include "kernels/packed_format.h"
+#include "kernels/thread_pool.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/weights/model_files.h"
@@ -233,6 +235,29 @@ TEST(LoadWeights, GivesRanksUnevenRunsOfHeads) {
   for (const int size : {1, 2, 3, 4, 5}) {
     for (int rank = 0; rank < size; ++rank) {
       ExpectHoldsItsSlice(*model, rank, size);
+    }
+  }
+}
+
+TEST(LoadWeights, PacksForTheArithmetic) {
+  TinyModel tiny;
+  tiny.type = DType::kBF16;
+  const std::string folder = NewPath();
+  WriteHuggingFaceFolder(tiny, folder);
+  const auto model = OpenModel(folder);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const Shard shard =
+      *MakeShard(model->config, model->row_parallel_block, 0, 1);
+  kernels::ThreadPool pool({.num_threads = 2, .oversubscribed = true});
+  const auto weights = LoadWeights(*model->tensors, model->config, shard,
+                                   kernels::Arithmetic::kFast, &pool);
+  ASSERT_TRUE(weights.ok()) << weights.status();
+  const LayerWeights& layer = weights->layers[0];
+  for (const PackedMatrix* matrix :
+       {&layer.qkv, &layer.o, &layer.gate_up, &layer.down, &weights->head}) {
+    EXPECT_EQ(matrix->arithmetic(), kernels::Arithmetic::kFast);
+    for (const PackedMatrix::Segment& segment : matrix->segments()) {
+      EXPECT_EQ(segment.type, kernels::PackedType::kInt16);
     }
   }
 }
