@@ -1,13 +1,14 @@
 // What people use: grpcurl and the chat, as processes.
 
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace {
 
 using ::lockstep::testing::Process;
 using ::lockstep::testing::ServingTest;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The path of grpcurl, empty where it is not installed.
 std::string FindGrpcurl() {
@@ -33,44 +36,53 @@ std::string FindGrpcurl() {
   return "";
 }
 
-TEST_F(ServingTest, Grpcurl) {
-  const std::string grpcurl = FindGrpcurl();
-  if (grpcurl.empty()) return;  // Go is not everywhere
-  ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto run = [&](std::vector<std::string> arguments) {
+class GrpcurlTest : public ServingTest {
+ protected:
+  void SetUp() override {
+    grpcurl_ = FindGrpcurl();
+    if (grpcurl_.empty()) GTEST_SKIP() << "grpcurl is not installed";
+    ASSERT_NO_FATAL_FAILURE(StartBoth());
+  }
+
+  std::unique_ptr<Process> Start(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "-plaintext");
-    return *Process::Start(grpcurl, arguments);
-  };
+    return *Process::Start(grpcurl_, arguments);
+  }
 
-  auto list = run({address_, "list"});
-  EXPECT_EQ(list->WaitForExit(kTimeout).value_or(-1), 0) << list->output();
-  EXPECT_TRUE(absl::StrContains(list->output(), "lockstep.v1.Inference"));
+  // Of a use that succeeds.
+  std::string OutputOf(const std::vector<std::string>& arguments) {
+    const auto process = Start(arguments);
+    EXPECT_EQ(process->WaitForExit(kTimeout).value_or(-1), 0)
+        << process->output();
+    return process->output();
+  }
 
-  auto describe = run({address_, "describe", "lockstep.v1.Inference.Generate"});
-  EXPECT_EQ(describe->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(
-      absl::StrContains(describe->output(), "returns ( stream .lockstep.v1."))
-      << describe->output();
+ private:
+  std::string grpcurl_;
+};
 
-  auto health = run({"-d", R"({"service":"lockstep.v1.Inference"})", address_,
-                     "grpc.health.v1.Health/Check"});
-  EXPECT_EQ(health->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(absl::StrContains(health->output(), "\"SERVING\""))
-      << health->output();
+TEST_F(GrpcurlTest, ListsDescribesAndCalls) {
+  EXPECT_THAT(OutputOf({address_, "list"}), HasSubstr("lockstep.v1.Inference"));
+  EXPECT_THAT(
+      OutputOf({address_, "describe", "lockstep.v1.Inference.Generate"}),
+      HasSubstr("returns ( stream .lockstep.v1."));
+  EXPECT_THAT(OutputOf({"-d", R"({"service":"lockstep.v1.Inference"})",
+                        address_, "grpc.health.v1.Health/Check"}),
+              HasSubstr("\"SERVING\""));
+  EXPECT_THAT(
+      OutputOf(
+          {"-d",
+           R"({"text":"The capital","sampling":{"temperature":0,"max_tokens":4}})",
+           address_, "lockstep.v1.Inference/Generate"}),
+      HasSubstr("\"summary\""));
+}
 
-  auto generate = run(
-      {"-d",
-       R"({"text":"The capital","sampling":{"temperature":0,"max_tokens":4}})",
-       address_, "lockstep.v1.Inference/Generate"});
-  EXPECT_EQ(generate->WaitForExit(kTimeout).value_or(-1), 0);
-  EXPECT_TRUE(absl::StrContains(generate->output(), "\"summary\""))
-      << generate->output();
-
-  auto endless =
-      run({"-d",
-           absl::StrCat(R"({"text":"The","sampling":{"ignore_eos":true,)",
-                        R"("max_tokens":)", kEndlessTokens, "}}"),
-           address_, "lockstep.v1.Inference/Generate"});
+TEST_F(GrpcurlTest, AnInterruptFreesThePages) {
+  const auto endless =
+      Start({"-d",
+             absl::StrCat(R"({"text":"The","sampling":{"ignore_eos":true,)",
+                          R"("max_tokens":)", kEndlessTokens, "}}"),
+             address_, "lockstep.v1.Inference/Generate"});
   ASSERT_TRUE(endless->WaitForLine("\"delta\"", kTimeout).ok());
   endless->Signal(SIGINT);
   EXPECT_TRUE(endless->WaitForExit(kTimeout).ok());
@@ -91,7 +103,7 @@ TEST_F(ServingTest, ChatsThroughAPipe) {
   auto good = chat("hello\\nand more\\n");
   EXPECT_EQ(good->WaitForExit(kTimeout).value_or(-1), 0) << good->output();
   EXPECT_FALSE(good->output().empty());
-  EXPECT_FALSE(absl::StrContains(good->output(), "\033"));
+  EXPECT_THAT(good->output(), Not(HasSubstr("\033")));
 
   auto commands = chat("/nope\\n/exit\\nnever sent\\n");
   EXPECT_EQ(commands->WaitForExit(kTimeout).value_or(-1), 0);

@@ -14,6 +14,7 @@
 #include "tests/e2e/serving_test_fixture.h"
 #include "tests/testing/process.h"
 #include "tests/testing/reflection_client.h"
+#include "tests/testing/wait_for_health.h"
 
 namespace lockstep {
 namespace {
@@ -22,6 +23,13 @@ using ::grpc::health::v1::HealthCheckResponse;
 using ::lockstep::testing::Process;
 using ::lockstep::testing::ReflectionClient;
 using ::lockstep::testing::ServingTest;
+using ::lockstep::testing::WaitForHealth;
+
+std::string TextOf(const std::vector<v1::GenerateResponse>& events) {
+  std::string text;
+  for (const auto& event : events) text += event.delta().text();
+  return text;
+}
 
 TEST_F(ServingTest, ListsDescribesAndGenerates) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
@@ -51,31 +59,31 @@ TEST_F(ServingTest, ListsDescribesAndGenerates) {
 
 TEST_F(ServingTest, AStreamsTextIsTheTextOfItsIds) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
-  std::string text;
+  const auto events = Generate(Request(/*max_tokens=*/100));
   v1::DetokenizeRequest ids;
-  for (const auto& event : Generate(Request(/*max_tokens=*/100))) {
-    text += event.delta().text();
+  for (const auto& event : events) {
     ids.mutable_token_ids()->MergeFrom(event.delta().token_ids());
   }
   EXPECT_EQ(ids.token_ids_size(), 100);
   grpc::ClientContext context;
   v1::DetokenizeResponse whole;
   ASSERT_TRUE(stub_->Detokenize(&context, ids, &whole).ok());
-  EXPECT_EQ(text, whole.text());
+  EXPECT_EQ(TextOf(events), whole.text());
+}
 
-  // A piece of it as a stop string.
-  const size_t at = text.size() / 2;
-  v1::GenerateRequest request = Request(kEndlessTokens);
-  size_t start = at;
-  while ((text[start] & 0xc0) == 0x80) --start;
-  size_t end = start + 1;
+TEST_F(ServingTest, AStopStringEndsTheTextBeforeIt) {
+  ASSERT_NO_FATAL_FAILURE(StartBoth());
+  const std::string text = TextOf(Generate(Request(/*max_tokens=*/100)));
+  // The character in the middle.
+  size_t begin = text.size() / 2;
+  while ((text[begin] & 0xc0) == 0x80) --begin;
+  size_t end = begin + 1;
   while ((text[end] & 0xc0) == 0x80) ++end;
-  const std::string stop = text.substr(start, end - start);
+  const std::string stop = text.substr(begin, end - begin);
+  v1::GenerateRequest request = Request(kEndlessTokens);
   request.add_stop(stop);
-  std::string stopped;
   const auto events = Generate(request);
-  for (const auto& event : events) stopped += event.delta().text();
-  EXPECT_EQ(stopped, text.substr(0, text.find(stop)));
+  EXPECT_EQ(TextOf(events), text.substr(0, text.find(stop)));
   ASSERT_GE(events.size(), 2);
   EXPECT_EQ(events[events.size() - 2].finish().stop_string(), stop);
   ExpectIdleSoon();
@@ -131,14 +139,7 @@ TEST_F(ServingTest, AWorkerThatIsKilledEndsItsStreamsAndIsFoundAgain) {
 
 TEST_F(ServingTest, TheTokenizerServiceGivesTheSameText) {
   ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto text = [this] {
-    std::string result;
-    for (const auto& event : Generate(Request(50))) {
-      result += event.delta().text();
-    }
-    return result;
-  };
-  const std::string in_process = text();
+  const std::string in_process = TextOf(Generate(Request(50)));
   auto tokenizer = *Process::Start(
       "tokenizer_service/tokenizer",
       {absl::StrCat("--model=", ModelPath()), "--listen=127.0.0.1:0"});
@@ -146,7 +147,7 @@ TEST_F(ServingTest, TheTokenizerServiceGivesTheSameText) {
   ASSERT_TRUE(port.ok()) << port.status();
   ASSERT_NO_FATAL_FAILURE(
       StartGateway(absl::StrCat("--tokenizer_address=127.0.0.1:", *port)));
-  EXPECT_EQ(text(), in_process);
+  EXPECT_EQ(TextOf(Generate(Request(50))), in_process);
 }
 
 TEST_F(ServingTest, SigtermLetsAnAnswerEndAndExitsWithZero) {

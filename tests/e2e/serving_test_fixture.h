@@ -1,54 +1,29 @@
 #pragma once
 
 #include <absl/strings/str_cat.h>
-#include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "common/grpc_server.h"
-#include "common/health.grpc.pb.h"
 #include "proto/inference.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
+#include "tests/e2e/tiny_model_test_fixture.h"
 #include "tests/testing/process.h"
-#include "tests/testing/tiny_gguf.h"
-#include "tests/testing/tiny_model.h"
 
 namespace lockstep::testing {
 
-// A worker and a gateway as processes, on ports the system chooses, with a
-// random model that is made here.
+// A worker and a gateway as processes, on ports the system chooses.
 //
 //   TEST_F(ServingTest, Generates) {
 //     ASSERT_NO_FATAL_FAILURE(StartBoth());
 //     EXPECT_TRUE(Generate(Request(8)).back().has_summary());
 //   }
-class ServingTest : public ::testing::Test {
+class ServingTest : public TinyModelTest {
  protected:
-  using HealthStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
-
-  static constexpr absl::Duration kTimeout = absl::Seconds(60);
-  // Of a request that is meant to be cut short: seconds of work.
-  static constexpr int kEndlessTokens = 60'000;
-
-  static std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
-    return grpc::CreateCustomChannel(
-        address, grpc::InsecureChannelCredentials(), ChannelArguments());
-  }
-
-  static void SetUpTestSuite() {
-    TinyModel model;
-    model.max_context = kEndlessTokens + 1000;
-    WriteGguf(model, ModelPath());
-  }
-
-  static std::string ModelPath() {
-    return ::testing::TempDir() + "tiny-model.gguf";
-  }
-
   void StartWorker(const std::string& listen = "127.0.0.1:0") {
     auto worker = Process::Start(
         "worker/worker",
@@ -103,43 +78,21 @@ class ServingTest : public ::testing::Test {
     return events;
   }
 
-  // Follows the health of the server behind a channel up to a status.
-  static void WaitForHealth(const std::shared_ptr<grpc::Channel>& channel,
-                            const std::string& service, HealthStatus status) {
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(service);
-    const auto stream =
-        grpc::health::v1::Health::NewStub(channel)->Watch(&context, request);
-    grpc::health::v1::HealthCheckResponse health;
-    while (stream->Read(&health) && health.status() != status) continue;
-    EXPECT_EQ(health.status(), status);
-    context.TryCancel();
-    stream->Finish();
-  }
-
-  // Follows the worker's load until `done`; its last one.
-  template <typename Predicate>
-  v1::Load WaitForLoad(const Predicate& done) {
+  // Nothing runs, waits or holds a page; well before the request's own end.
+  void ExpectIdleSoon() {
     grpc::ClientContext context;
     v1::WatchLoadRequest request;
     request.set_interval_ms(10);
     const auto worker = v1::Worker::NewStub(Connect(worker_address_));
     const auto stream = worker->WatchLoad(&context, request);
     v1::Load load;
-    while (stream->Read(&load) && !done(load)) continue;
-    context.TryCancel();
-    stream->Finish();
-    return load;
-  }
-
-  // Nothing runs, waits or holds a page; well before the request's own end.
-  void ExpectIdleSoon() {
-    const v1::Load load = WaitForLoad([](const v1::Load& load) {
-      return load.running_sequences() == 0 && load.waiting_sequences() == 0;
-    });
+    do {
+      ASSERT_TRUE(stream->Read(&load)) << "the worker ended at work";
+    } while (load.running_sequences() > 0 || load.waiting_sequences() > 0);
     EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
     EXPECT_LT(load.step(), kEndlessTokens);
+    context.TryCancel();
+    stream->Finish();
   }
 
   std::string worker_address_;

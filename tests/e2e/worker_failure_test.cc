@@ -52,6 +52,7 @@ class WorkerFailureTest : public WorkerTest {
       EXPECT_TRUE(found.ok()) << found.status();
     }
 
+    // 0 if the leader has started no rank.
     pid_t PidOf(int rank) {
       if (rank == 0) return leader->pid();
       if (rank >= 2) return apart[rank - 2]->pid();
@@ -62,6 +63,7 @@ class WorkerFailureTest : public WorkerTest {
     // Kills the rank with SIGKILL; all others leave with exit code 1.
     void KillAndExpectGone(int victim) {
       const pid_t local = PidOf(1);
+      ASSERT_GT(local, 0) << leader->output();
       kill(PidOf(victim), SIGKILL);
       ExpectExit(*leader, victim == 0);
       EXPECT_TRUE(testing::WaitUntilGone(local, kEndOfABrokenGroup));

@@ -6,45 +6,30 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/grpc_server.h"
 #include "common/health.grpc.pb.h"
 #include "proto/worker.grpc.pb.h"
+#include "tests/e2e/tiny_model_test_fixture.h"
 #include "tests/testing/process.h"
-#include "tests/testing/tiny_gguf.h"
-#include "tests/testing/tiny_model.h"
 
 namespace lockstep::testing {
 
-// Worker groups as processes, on ports the system chooses, with a random model
-// that is made here.
+// Worker groups as processes, on ports the system chooses.
 //
 //   TEST_F(WorkerTest, Generates) {
 //     Group group(2);
 //     Call call(*group.stub, Request(8));
 //     EXPECT_TRUE(call.ReadToEnd().ok());
 //   }
-class WorkerTest : public ::testing::Test {
+class WorkerTest : public TinyModelTest {
  protected:
   static constexpr char kWorker[] = "worker/worker";
-  static constexpr absl::Duration kTimeout = absl::Seconds(60);
   // What a group promises for its own end.
   static constexpr absl::Duration kEndOfABrokenGroup = absl::Seconds(5);
-  // Of a request that is meant to be cut short: seconds of work.
-  static constexpr uint32_t kEndlessTokens = 60'000;
-
-  static void SetUpTestSuite() {
-    TinyModel model;
-    model.max_context = kEndlessTokens + 1000;
-    WriteGguf(model, ModelPath());
-  }
-
-  static std::string ModelPath() {
-    return ::testing::TempDir() + "tiny-model.gguf";
-  }
 
   // Of a rank of a group of `size`, and `flags` after them.
   static std::vector<std::string> Arguments(
@@ -110,9 +95,7 @@ class WorkerTest : public ::testing::Test {
       port = serving.value_or(0);
       followers = ChildrenOf(leader->pid());
       EXPECT_EQ(followers.size(), size - 1);
-      channel = grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port),
-                                          grpc::InsecureChannelCredentials(),
-                                          ChannelArguments());
+      channel = Connect(absl::StrCat("127.0.0.1:", port));
       stub = v1::Worker::NewStub(channel);
     }
 
