@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
+#include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -10,11 +11,12 @@
 #include <vector>
 
 #include "common/grpc_server.h"
-#include "common/health.grpc.pb.h"
+#include "common/health.pb.h"
 #include "frontend/gateway.h"
 #include "proto/inference.grpc.pb.h"
 #include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/fake_worker.h"
+#include "tests/testing/wait_for_health.h"
 
 namespace lockstep::testing {
 
@@ -46,7 +48,12 @@ inline v1::GenerateRequest TextRequest() {
   return request;
 }
 
-// A client, a gateway and a worker, each on a port of its own.
+// A worker and a gateway in this process, each on a port of its own, and a
+// client of the gateway.
+//
+//   TEST_F(GatewayTest, Answers) {
+//     EXPECT_EQ(Generate(TextRequest()).Text(), "né!");  // as it is scripted
+//   }
 class GatewayTest : public ::testing::Test {
  protected:
   GatewayTest() {
@@ -86,16 +93,8 @@ class GatewayTest : public ::testing::Test {
   // Follows the health of the gateway up to a status.
   void WaitForHealth(
       grpc::health::v1::HealthCheckResponse::ServingStatus status) {
-    grpc::ClientContext context;
-    grpc::health::v1::HealthCheckRequest request;
-    request.set_service(v1::Inference::service_full_name());
-    const auto stream =
-        grpc::health::v1::Health::NewStub(channel_)->Watch(&context, request);
-    grpc::health::v1::HealthCheckResponse health;
-    while (stream->Read(&health) && health.status() != status) continue;
-    EXPECT_EQ(health.status(), status);
-    context.TryCancel();
-    stream->Finish();
+    testing::WaitForHealth(channel_, v1::Inference::service_full_name(),
+                           status);
   }
 
   FakeWorker worker_;
