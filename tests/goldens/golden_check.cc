@@ -4,7 +4,6 @@
 #include <absl/strings/str_cat.h>
 #include <openssl/evp.h>
 
-#include <memory>
 #include <ostream>
 #include <set>
 #include <string>
@@ -117,8 +116,8 @@ void CheckAtSize(const GoldenCase& golden, const ModelFiles& model, int size,
   }
   const bool agrees = comparison.largest_difference < golden.tolerance &&
                       !comparison.first_differing.has_value();
-  agrees ? report->Pass(name, Describe(comparison))
-         : report->Fail(name, Describe(comparison));
+  if (!agrees) return report->Fail(name, Describe(comparison));
+  report->Pass(name, Describe(comparison));
 }
 
 void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,

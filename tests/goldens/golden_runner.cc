@@ -1,12 +1,9 @@
 #include "tests/goldens/golden_runner.h"
 
 #include <absl/status/status.h>
-#include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <utility>
 
 #include "common/status_macros.h"
 #include "proto/group.pb.h"
@@ -73,6 +70,34 @@ int PagesFor(absl::Span<const GoldenPrompt> prompts) {
   return pages;
 }
 
+// Appends to the answers the wanted logits, in the order of their positions.
+void CollectLogits(absl::Span<const GoldenPrompt> prompts,
+                   testing::EngineGroup* engine,
+                   std::vector<GoldenAnswer>* answers) {
+  engine->engine(/*rank=*/0)
+      .set_logits_observer([=](const SequenceSpan& span, int position,
+                               absl::Span<const float> logits) {
+        const size_t index = span.sequence->id().request - 1;
+        const int end = span.sequence->num_prompt_tokens();
+        const int begin = end - WantedRows(prompts[index]);
+        if (position < begin || position >= end) return;
+        (*answers)[index].logits.emplace_back(logits.begin(), logits.end());
+      });
+}
+
+absl::Status RunToEnd(Scheduler* scheduler, testing::EngineGroup* engine) {
+  StepResult result;
+  while (scheduler->HasWork()) {
+    const StepPlan& plan = scheduler->Plan();
+    if (plan.empty()) {
+      return absl::InternalError("the scheduler has work but plans none");
+    }
+    LOCKSTEP_RETURN_IF_ERROR(engine->Execute(plan, &result));
+    scheduler->Commit(result);
+  }
+  return scheduler->CheckConservation();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
@@ -88,18 +113,7 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
                                             .max_logits_rows = kMaxLogitsRows},
                                  .ranks = {.threads = size == 1 ? 2 : 1}}));
   std::vector<GoldenAnswer> answers(prompts.size());
-  engine->engine(/*rank=*/0)
-      .set_logits_observer([&](const SequenceSpan& span, int position,
-                               absl::Span<const float> logits) {
-        const size_t index = span.sequence->id().request - 1;
-        const int prompt_size = span.sequence->num_prompt_tokens();
-        if (position >= prompt_size ||
-            position < prompt_size - WantedRows(prompts[index])) {
-          return;
-        }
-        answers[index].logits.emplace_back(logits.begin(), logits.end());
-      });
-
+  CollectLogits(prompts, engine.get(), &answers);
   TokenCollector collector(&answers);
   Scheduler scheduler({.num_pages = num_pages,
                        .page_size = kPageSize,
@@ -112,16 +126,7 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
   for (size_t i = 0; i < prompts.size(); ++i) {
     scheduler.Apply(MakeRequest(i + 1, prompts[i]));
   }
-  StepResult result;
-  while (scheduler.HasWork()) {
-    const StepPlan& plan = scheduler.Plan();
-    if (plan.empty()) {
-      return absl::InternalError("the scheduler has work but plans none");
-    }
-    LOCKSTEP_RETURN_IF_ERROR(engine->Execute(plan, &result));
-    scheduler.Commit(result);
-  }
-  LOCKSTEP_RETURN_IF_ERROR(scheduler.CheckConservation());
+  LOCKSTEP_RETURN_IF_ERROR(RunToEnd(&scheduler, engine.get()));
   return answers;
 }
 

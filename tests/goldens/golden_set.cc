@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "common/status_macros.h"
 #include "tests/goldens/tensor_goldens.h"
