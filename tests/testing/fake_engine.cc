@@ -1,6 +1,7 @@
 #include "tests/testing/fake_engine.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/types/span.h>
 
 #include <algorithm>
 #include <utility>
@@ -22,6 +23,30 @@ uint64_t HashContext(absl::Span<const uint32_t> context, uint64_t seed) {
   uint64_t hash = Mix(seed + context.size());
   for (const uint32_t token : context) hash = Mix(hash + token + 1);
   return hash;
+}
+
+uint32_t NextToken(absl::Span<const uint32_t> context,
+                   const v1::ResolvedSampling& sampling, uint32_t choice,
+                   uint32_t vocabulary_size) {
+  const uint64_t hash = HashContext(context, sampling.seed() ^ Mix(choice));
+  return static_cast<uint32_t>(hash % vocabulary_size);
+}
+
+// Of `token` after `context`; k further entries.
+v1::PositionLogprobs LogprobsOf(absl::Span<const uint32_t> context,
+                                uint32_t token, int k) {
+  const uint64_t hash = HashContext(context, token);
+  v1::PositionLogprobs logprobs;
+  logprobs.mutable_token()->set_token_id(token);
+  logprobs.mutable_token()->set_rank(1);
+  logprobs.mutable_token()->set_logprob(-static_cast<float>(hash % 1024) / 64);
+  for (int i = 0; i < k; ++i) {
+    v1::TokenLogprob* top = logprobs.add_top();
+    top->set_token_id(token + i);
+    top->set_rank(i + 1);
+    top->set_logprob(logprobs.token().logprob() - i);
+  }
+  return logprobs;
 }
 
 }  // namespace
@@ -62,15 +87,15 @@ absl::Status FakeEngine::FillSpan(const SequenceSpan& span,
   const auto context = absl::MakeConstSpan(context_);
   for (int i = span.prompt_logits_begin; i < span.prompt_logits_end; ++i) {
     result->prompt_logprobs.push_back(
-        FakeLogprobs(context.first(i + 1), sequence.tokens()[i + 1],
-                     sampling.prompt_logprobs_plus_one() - 1));
+        LogprobsOf(context.first(i + 1), sequence.tokens()[i + 1],
+                   sampling.prompt_logprobs_plus_one() - 1));
   }
   if (!span.samples) return absl::OkStatus();
   result->token = NextToken(context, sampling, sequence.id().choice,
                             options_.vocabulary_size);
   if (sampling.logprobs_plus_one() > 0) {
     result->logprobs.push_back(
-        FakeLogprobs(context, result->token, sampling.logprobs_plus_one() - 1));
+        LogprobsOf(context, result->token, sampling.logprobs_plus_one() - 1));
   }
   return absl::OkStatus();
 }
@@ -95,29 +120,6 @@ size_t FakeEngine::Slot(const Sequence& sequence, int position) const {
          position % options_.page_size;
 }
 
-uint32_t FakeEngine::NextToken(absl::Span<const uint32_t> context,
-                               const v1::ResolvedSampling& sampling,
-                               uint32_t choice, uint32_t vocabulary_size) {
-  const uint64_t hash = HashContext(context, sampling.seed() ^ Mix(choice));
-  return static_cast<uint32_t>(hash % vocabulary_size);
-}
-
-v1::PositionLogprobs FakeEngine::FakeLogprobs(
-    absl::Span<const uint32_t> context, uint32_t token, int k) {
-  const uint64_t hash = HashContext(context, token);
-  v1::PositionLogprobs logprobs;
-  logprobs.mutable_token()->set_token_id(token);
-  logprobs.mutable_token()->set_rank(1);
-  logprobs.mutable_token()->set_logprob(-static_cast<float>(hash % 1024) / 64);
-  for (int i = 0; i < k; ++i) {
-    v1::TokenLogprob* top = logprobs.add_top();
-    top->set_token_id(token + i);
-    top->set_rank(i + 1);
-    top->set_logprob(logprobs.token().logprob() - i);
-  }
-  return logprobs;
-}
-
 FakeOutput ContinueAlone(const v1::AddRequest& request, uint32_t choice,
                          int max_context, uint32_t vocabulary_size) {
   std::vector<uint32_t> context(request.prompt_token_ids().begin(),
@@ -130,8 +132,8 @@ FakeOutput ContinueAlone(const v1::AddRequest& request, uint32_t choice,
                        size_t{request.sampling().max_tokens()});
   FakeOutput output;
   while (context.size() < longest) {
-    const uint32_t token = FakeEngine::NextToken(context, request.sampling(),
-                                                 choice, vocabulary_size);
+    const uint32_t token =
+        NextToken(context, request.sampling(), choice, vocabulary_size);
     if (std::find(stops.begin(), stops.end(), token) != stops.end()) {
       output.reason = v1::STOP;
       return output;

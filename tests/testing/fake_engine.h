@@ -1,7 +1,6 @@
 #pragma once
 
 #include <absl/status/status.h>
-#include <absl/types/span.h>
 
 #include <cstdint>
 #include <functional>
@@ -39,16 +38,9 @@ class FakeEngine final : public Engine {
   void set_before_step(std::function<absl::Status(const StepPlan&)> hook);
 
   // INTERNAL if a slot that a sequence reads was never written.
-  // Log-probabilities are filled in where the request asks: see FakeLogprobs.
+  // Log-probabilities are filled in where the request asks; each is a hash of
+  // the token and those before it.
   absl::Status Execute(const StepPlan& plan, StepResult* result) override;
-
-  static uint32_t NextToken(absl::Span<const uint32_t> context,
-                            const v1::ResolvedSampling& sampling,
-                            uint32_t choice, uint32_t vocabulary_size);
-
-  // Of `token` after `context`; k further entries. A function of both.
-  static v1::PositionLogprobs FakeLogprobs(absl::Span<const uint32_t> context,
-                                           uint32_t token, int k);
 
  private:
   absl::Status ReadContext(const Sequence& sequence, int end);
