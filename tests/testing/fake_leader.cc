@@ -4,6 +4,7 @@
 #include <absl/synchronization/notification.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ namespace {
 
 WorkerService::Facts MakeFacts() {
   WorkerService::Facts facts;
-  facts.limits = {.vocabulary_size = FakeLeader::kVocabulary,
+  facts.limits = {.vocabulary_size = FakeLeader::kVocabularySize,
                   .max_context = FakeLeader::kContext,
                   .eos_token_ids = {}};
   facts.model.set_name("fake");
@@ -31,7 +32,7 @@ FakeLeader::FakeLeader(int max_buffered_positions)
       board_(&inbox_),
       service_(MakeFacts(), &admission_, &router_, &board_),
       scheduler_({.num_pages = kPages, .max_context = kContext}, &router_),
-      engine_({.num_pages = kPages, .vocabulary_size = kVocabulary}) {
+      engine_({.num_pages = kPages, .vocabulary_size = kVocabularySize}) {
   admission_.Open();
   server_ = *GrpcServer::Start("127.0.0.1:0", "listen", {&service_},
                                {v1::Worker::service_full_name()});
@@ -39,6 +40,7 @@ FakeLeader::FakeLeader(int max_buffered_positions)
       absl::StrCat("127.0.0.1:", server_->port()),
       grpc::InsecureChannelCredentials(), ChannelArguments()));
   steps_ = std::thread([this] { RunSteps(); });
+  pthread_setname_np(steps_.native_handle(), "steps");
 }
 
 FakeLeader::~FakeLeader() {

@@ -30,7 +30,7 @@ class FakeLeader {
  public:
   static constexpr int kContext = 256;
   static constexpr int kPages = 64;
-  static constexpr uint32_t kVocabulary = 1000;
+  static constexpr uint32_t kVocabularySize = 1000;
 
   explicit FakeLeader(int max_buffered_positions = 4096);
   ~FakeLeader();
@@ -61,7 +61,7 @@ class FakeLeader {
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::Worker::Stub> stub_;
-  std::thread steps_;
+  std::thread steps_;  // "steps"; joined by the destructor
 };
 
 }  // namespace lockstep::testing

@@ -5,6 +5,7 @@
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,7 +52,7 @@ FakeAnswer Say(const v1::WorkerGenerateRequest& request,
 //   worker.set_script([](const auto& request) { return Say(request, "hi"); });
 //   worker.Start();
 //
-// Any thread.
+// Start, Stop and SetServing are one thread's; the rest is any thread's.
 class FakeWorker : private v1::Worker::CallbackService {
  public:
   using Script = std::function<FakeAnswer(const v1::WorkerGenerateRequest&)>;

@@ -1,7 +1,8 @@
 #include "tests/testing/local_ranks.h"
 
-#include <absl/base/thread_annotations.h>
+#include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
+#include <pthread.h>
 
 #include <thread>
 #include <utility>
@@ -46,6 +47,8 @@ absl::Status LocalRanks::Run(
       if (first_error.ok()) first_error = status;
       rank.collective->Abort(status.message());
     });
+    pthread_setname_np(threads.back().native_handle(),
+                       absl::StrCat("rank-", rank.rank).c_str());
   }
   for (std::thread& thread : threads) thread.join();
   return first_error;

@@ -14,19 +14,20 @@
 
 namespace lockstep::testing {
 
-// The ranks of a group as threads of this process, each with kernels of its
-// own.
-//
-//   auto ranks = LocalRanks::Create(/*size=*/4);
-//   (*ranks)->Run([&](const LocalRank& rank) {
-//     return rank.collective->AllReduceSum(…);
-//   });
+// What a rank computes and communicates with; both are LocalRanks'.
 struct LocalRank {
   int rank = 0;
   kernels::Ops* ops = nullptr;
   Collective* collective = nullptr;
 };
 
+// The ranks of a group as threads of this process, each with kernels of its
+// own. Used by one thread; the ranks' own live as long as a Run.
+//
+//   auto ranks = LocalRanks::Create(/*size=*/4);
+//   (*ranks)->Run([&](const LocalRank& rank) {
+//     return rank.collective->AllReduceSum(…);
+//   });
 class LocalRanks {
  public:
   struct Options {

@@ -13,8 +13,8 @@ namespace lockstep {
 // A scheduler that runs on a fake engine, as the step loop would run it. Every
 // step is checked: no error of the engine, no page lost or twice, limits kept.
 //
-//   SchedulerDriver driver({.num_pages = 8, .page_size = 4, .max_context =
-//   32}); const uint64_t request = driver.Add(MakeRequest({1, 2, 3}, 8));
+//   SchedulerDriver driver({.num_pages = 8, .max_context = 32});
+//   const uint64_t request = driver.Add(MakeRequest({1, 2, 3}, 8));
 //   driver.RunUntilIdle();
 //   driver.ExpectAsAlone(request);
 class SchedulerDriver {
