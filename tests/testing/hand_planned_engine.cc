@@ -19,6 +19,20 @@ std::unique_ptr<EngineGroup> MakeGroup(const ModelFiles& model, int size,
   return *std::move(group);
 }
 
+SequenceSpan MakeSpan(const Sequence& sequence, int count, bool all_logits) {
+  SequenceSpan span;
+  span.sequence = &sequence;
+  span.begin = sequence.num_computed();
+  span.count = count;
+  const int end = span.begin + span.count;
+  span.samples = end == sequence.num_tokens();
+  if (all_logits) {
+    span.prompt_logits_begin = span.begin;
+    span.prompt_logits_end = span.samples ? end - 1 : end;
+  }
+  return span;
+}
+
 }  // namespace
 
 HandPlannedEngine::HandPlannedEngine(const ModelFiles& model, int size,
@@ -62,17 +76,8 @@ StepResult HandPlannedEngine::Step(const std::vector<Part>& parts,
   StepPlan plan;
   plan.step = ++step_;
   for (const Part& part : parts) {
-    const Sequence& sequence = *sequences_[part.sequence];
-    SequenceSpan span;
-    span.sequence = &sequence;
-    span.begin = sequence.num_computed();
-    span.count = part.count;
-    const int end = span.begin + span.count;
-    span.samples = end == sequence.num_tokens();
-    if (all_logits) {
-      span.prompt_logits_begin = span.begin;
-      span.prompt_logits_end = span.samples ? end - 1 : end;
-    }
+    const SequenceSpan span =
+        MakeSpan(*sequences_[part.sequence], part.count, all_logits);
     plan.spans.push_back(span);
     plan.num_tokens += span.count;
     plan.num_logits_rows += span.num_logits_rows();
