@@ -4,7 +4,6 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "tests/testing/local_ranks.h"

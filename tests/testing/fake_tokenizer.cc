@@ -4,7 +4,6 @@
 #include <absl/strings/str_cat.h>
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "common/status_macros.h"
 #include "tokenizer_service/incremental_decoder.h"
