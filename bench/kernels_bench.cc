@@ -1,10 +1,12 @@
-// Speed of the kernels on this machine, with the shapes of SmolLM2-135M.
+// Speed of the kernels on this machine, with the shapes of Qwen3-0.6B and of
+// SmolLM2-135M.
 //
 //   bazel run //bench:kernels_bench -- --benchmark_filter=Gemm
 //
 // LOCKSTEP_CPU_ISA and LOCKSTEP_NUM_THREADS choose the instruction set ("auto")
-// and the threads (2). `flops` counts a multiply-add as two; `bytes_per_second`
-// the weights, or keys and values, that are read.
+// and the threads (2). `flops` counts a multiply-add as two, `bytes` the
+// weights, or keys and values, that are read, both a second; `of_…` is their
+// percentage of this machine's ceilings, measured at the start.
 #include <benchmark/benchmark.h>
 #include <glog/logging.h>
 #include <sys/mman.h>
@@ -15,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/ceilings.h"
+#include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/kv_store.h"
 #include "kernels/kv_type.h"
@@ -32,11 +36,48 @@ std::string Environment(const char* name, const char* fallback) {
   return value != nullptr ? value : fallback;
 }
 
+int NumThreads() { return std::stoi(Environment("LOCKSTEP_NUM_THREADS", "2")); }
+
+const bench::Ceilings& MachineCeilings() {
+  static const bench::Ceilings kCeilings = bench::MeasureCeilings(NumThreads());
+  return kCeilings;
+}
+
+// What one iteration computes, with an instruction of that ceiling, and reads.
+void Count(benchmark::State& state, double operations,
+           const std::string& instruction, double ceiling, double bytes) {
+  const auto add = [&state](const std::string& name, double amount) {
+    state.counters[name] = benchmark::Counter(
+        amount, benchmark::Counter::kIsIterationInvariantRate);
+  };
+  const bench::Ceilings& ceilings = MachineCeilings();
+  add("flops", operations);
+  if (ceiling > 0) add("of_" + instruction, 100 * operations / ceiling);
+  add("bytes", bytes);
+  add("of_L3", 100 * bytes / ceilings.l3_read);
+  add("of_DRAM", 100 * bytes / ceilings.dram_read);
+}
+
+void CountFp32(benchmark::State& state, double operations, double bytes) {
+  Count(state, operations, "fp32", MachineCeilings().fp32, bytes);
+}
+
+// A product's: fast ones are of 8-bit integers, with plain weights of 16 bits.
+void CountProduct(benchmark::State& state, DType type, Arithmetic arithmetic,
+                  double operations, double bytes) {
+  if (arithmetic == Arithmetic::kStrict) {
+    CountFp32(state, operations, bytes);
+  } else if (BlockValues(type) > 1) {
+    Count(state, operations, "int8", MachineCeilings().int8, bytes);
+  } else {
+    Count(state, operations, "int16", MachineCeilings().int16, bytes);
+  }
+}
+
 class Fixture : public benchmark::Fixture {
  public:
   Fixture()
-      : pool_({.num_threads =
-                   std::stoi(Environment("LOCKSTEP_NUM_THREADS", "2"))}),
+      : pool_({.num_threads = NumThreads()}),
         ops_(*Ops::Create(Environment("LOCKSTEP_CPU_ISA", "auto"), &pool_)) {}
 
  protected:
@@ -49,10 +90,10 @@ class Fixture : public benchmark::Fixture {
   }
 
   // Random weights whose factors are all 2^-8.
-  static PackedMatrix Weights(DType type, int rows, int cols) {
+  PackedMatrix Weights(DType type, Arithmetic arithmetic, int rows, int cols) {
     std::vector<uint8_t> bytes(rows * RowBytes(type, cols), 0x1c);
-    PackedMatrix matrix(cols, cols);
-    matrix.AddRows(type, rows, bytes.data(), RowBytes(type, cols), 0);
+    PackedMatrix matrix(cols, cols, arithmetic);
+    matrix.AddRows(type, rows, bytes.data(), RowBytes(type, cols), 0, &pool_);
     return matrix;
   }
 
@@ -60,34 +101,44 @@ class Fixture : public benchmark::Fixture {
   Ops ops_;
 };
 
-// One product; args: type, output columns, K, rows of X.
+// One product; args: type, arithmetic, output columns, K, rows of X.
 BENCHMARK_DEFINE_F(Fixture, Gemm)(benchmark::State& state) {
   const auto type = static_cast<DType>(state.range(0));
-  const int out = state.range(1), cols = state.range(2), rows = state.range(3);
-  const PackedMatrix w = Weights(type, out, cols);
+  const auto arithmetic = static_cast<Arithmetic>(state.range(1));
+  const int out = state.range(2), cols = state.range(3), rows = state.range(4);
+  const PackedMatrix w = Weights(type, arithmetic, out, cols);
   const std::vector<float> x = Uniform(rows * cols);
   std::vector<float> y(rows * out);
   for (auto _ : state) {
     ops_.Gemm(w, x.data(), cols, rows, y.data(), out);
     benchmark::ClobberMemory();
   }
-  state.SetLabel(DTypeName(type));
-  state.counters["flops"] = benchmark::Counter(
-      2.0 * out * cols * rows, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetBytesProcessed(state.iterations() * w.bytes());
+  state.SetLabel(std::string(DTypeName(type)) + ", " +
+                 ArithmeticName(arithmetic));
+  CountProduct(state, type, arithmetic, 2.0 * out * cols * rows, w.bytes());
 }
 
 void GemmShapes(benchmark::internal::Benchmark* bench) {
-  for (DType type : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ4_1,
-                     DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
-    const int cols = BlockValues(type) == 256 ? 512 : 576;
-    for (int rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
-      bench->Args({static_cast<int>(type), 3072, cols, rows});
+  constexpr Arithmetic kBoth[] = {Arithmetic::kFast, Arithmetic::kStrict};
+  const auto add = [bench](DType type, Arithmetic arithmetic, int out, int cols,
+                           int rows) {
+    bench->Args({static_cast<int>(type), static_cast<int>(arithmetic), out,
+                 cols, rows});
+  };
+  for (DType type : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K,
+                     DType::kQ5_K, DType::kQ6_K, DType::kBF16, DType::kF32}) {
+    for (Arithmetic arithmetic : kBoth) {
+      for (int rows : {1, 2, 4, 8, 16, 32, 128, 512}) {
+        add(type, arithmetic, 3072, 1024, rows);
+      }
     }
   }
   for (int rows : {1, 512}) {
-    for (auto [out, cols] : {std::pair{960, 576}, {576, 576}, {576, 1536}}) {
-      bench->Args({static_cast<int>(DType::kQ4_1), out, cols, rows});
+    for (auto [out, cols] :
+         {std::pair{960, 576}, {576, 576}, {3072, 576}, {576, 1536}}) {
+      for (Arithmetic arithmetic : kBoth) {
+        add(DType::kQ4_1, arithmetic, out, cols, rows);
+      }
     }
   }
 }
@@ -96,22 +147,30 @@ BENCHMARK_REGISTER_F(Fixture, Gemm)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 
-// All products of one step of SmolLM2-135M in Q4_1, head in Q8_0; args: tokens.
+// All products of one step of SmolLM2-135M in Q4_1, head in Q8_0; args:
+// arithmetic, tokens.
 BENCHMARK_DEFINE_F(Fixture, SmolLm2Gemms)(benchmark::State& state) {
   constexpr int kLayers = 30, kHidden = 576, kIntermediate = 1536;
-  const int rows = state.range(0);
+  const auto arithmetic = static_cast<Arithmetic>(state.range(0));
+  const int rows = state.range(1);
   std::vector<PackedMatrix> weights;
+  const auto add = [&](int out, int cols) {
+    weights.push_back(Weights(DType::kQ4_1, arithmetic, out, cols));
+  };
   for (int layer = 0; layer < kLayers; ++layer) {
-    weights.push_back(Weights(DType::kQ4_1, 960, kHidden));
-    weights.push_back(Weights(DType::kQ4_1, kHidden, kHidden));
-    weights.push_back(Weights(DType::kQ4_1, 2 * kIntermediate, kHidden));
-    weights.push_back(Weights(DType::kQ4_1, kHidden, kIntermediate));
+    add(960, kHidden);
+    add(kHidden, kHidden);
+    add(2 * kIntermediate, kHidden);
+    add(kHidden, kIntermediate);
   }
-  const PackedMatrix head = Weights(DType::kQ8_0, 49152, kHidden);
+  const PackedMatrix head = Weights(DType::kQ8_0, arithmetic, 49152, kHidden);
   const std::vector<float> x = Uniform(rows * kIntermediate);
   std::vector<float> y(rows * 2 * kIntermediate), logits(head.rows());
-  double flops = 0;
-  for (const PackedMatrix& w : weights) flops += 2.0 * w.rows() * w.cols();
+  double flops = 2.0 * head.rows() * head.cols(), bytes = head.bytes();
+  for (const PackedMatrix& w : weights) {
+    flops += 2.0 * rows * w.rows() * w.cols();
+    bytes += w.bytes();
+  }
   for (auto _ : state) {
     for (const PackedMatrix& w : weights) {
       ops_.Gemm(w, x.data(), kIntermediate, rows, y.data(), w.rows());
@@ -119,14 +178,13 @@ BENCHMARK_DEFINE_F(Fixture, SmolLm2Gemms)(benchmark::State& state) {
     ops_.Gemm(head, x.data(), kIntermediate, 1, logits.data(), head.rows());
     benchmark::ClobberMemory();
   }
-  state.counters["flops"] =
-      benchmark::Counter(flops * rows + 2.0 * head.rows() * head.cols(),
-                         benchmark::Counter::kIsIterationInvariantRate);
+  state.SetLabel(ArithmeticName(arithmetic));
+  CountProduct(state, DType::kQ4_1, arithmetic, flops, bytes);
 }
 BENCHMARK_REGISTER_F(Fixture, SmolLm2Gemms)
-    ->Arg(1)
-    ->Arg(8)
-    ->Arg(512)
+    ->ArgsProduct({{static_cast<int>(Arithmetic::kFast),
+                    static_cast<int>(Arithmetic::kStrict)},
+                   {1, 8, 32, 512}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
@@ -212,10 +270,9 @@ BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
     layer = (layer + 1) % kv.layers().size();
   }
   state.SetLabel(KvTypeName(type));
-  state.counters["flops"] = benchmark::Counter(
-      4.0 * visited * row, benchmark::Counter::kIsIterationInvariantRate);
-  state.SetBytesProcessed(state.iterations() * 2 * sequences * context *
-                          kKvHeads * kHeadDim * KvElementBytes(type));
+  CountFp32(
+      state, 4.0 * visited * row,
+      2.0 * sequences * context * kKvHeads * kHeadDim * KvElementBytes(type));
 }
 
 void AttentionShapes(benchmark::internal::Benchmark* bench) {
@@ -275,4 +332,11 @@ BENCHMARK_REGISTER_F(Fixture, ThreadPoolRun)->UseRealTime();
 }  // namespace
 }  // namespace lockstep::kernels
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  const auto& ceilings = lockstep::kernels::MachineCeilings();
+  benchmark::AddCustomContext("ceilings", lockstep::bench::ToText(ceilings));
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
