@@ -78,7 +78,7 @@ class Machine:
         self.checkout.mkdir()
         shutil.copy(RUNFILES / "lockstep", self.checkout)
         shutil.copytree(RUNFILES / "tools", self.checkout / "tools")
-        for name in ("tests", "third_party"):
+        for name in ("bench", "tests", "third_party"):
             (self.checkout / name).symlink_to(RUNFILES / name)
         (self.checkout / "bazel-bin").symlink_to(RUNFILES)
 

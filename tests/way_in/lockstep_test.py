@@ -36,7 +36,12 @@ listen = [flag.partition("=")[2] for flag in sys.argv if flag.startswith("--list
 open(f"serving.{listen[0]}", "w").close()
 while True: signal.pause()
 """
+SERVES_SOMEWHERE = """
+print(os.path.basename(sys.argv[0]) + ": serving m on 127.0.0.1:1234", flush=True)
+while True: signal.pause()
+"""
 DIES = "sys.exit(7)"
+ENDS = "sys.exit(0)"
 
 # Opening a pipe blocks until its other end is opened, too.
 AWAIT_SERVING = """#!/bin/sh
@@ -62,7 +67,9 @@ class LockstepTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
-        shutil.copy(CHECKOUT / "lockstep", self.root / "lockstep")
+        (self.root / "tools").mkdir()
+        for script in ("lockstep", "tools/bench.sh"):
+            shutil.copy(CHECKOUT / script, self.root / script)
         self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\n")
         self.program("tools/fetch.sh", '#!/bin/sh\necho "fetch $1" >> events\n')
         self.program("bin/bazel", BAZEL)
@@ -214,6 +221,45 @@ class LockstepTest(unittest.TestCase):
         self.assertEqual((status, out, err, self.events()), (0, "", "", []))
         self.run_to_end("build", BAZEL_UP_TO_DATE="1")
         self.assertEqual(self.events(), ["bazel build"])
+
+    def test_bench_measures_the_default_model_unless_told_another(self):
+        self.program("bazel-bin/bench/engine_bench", SERVER.replace("BEHAVIOUR", ENDS))
+        self.assertEqual(self.run_to_end("bench", "engine", "--threads", "2")[0], 0)
+        self.assertEqual(self.run_to_end("bench", "engine", "--model", "m.gguf", "--json")[0], 0)
+        fetched, default, other = self.events()
+        self.assertEqual(fetched, "fetch model")
+        self.assertRegex(default, "^engine_bench --model=.*/SmolLM2-135M-Instruct.Q4_1.gguf --threads 2$")
+        self.assertEqual(other, "engine_bench --model m.gguf --json")
+
+    def test_bench_serves_while_clients_ask(self):
+        for server in ("worker/worker", "frontend/gateway"):
+            self.program(f"bazel-bin/{server}", SERVER.replace("BEHAVIOUR", SERVES_SOMEWHERE))
+        self.program("bazel-bin/bench/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
+        status, _, _ = self.run_to_end("bench", "serving", "--model=m", "--clients", "4", "--threads=2")
+        self.assertEqual(status, 0)
+        self.assertEqual(
+            self.events(),
+            [
+                "worker --model=m --threads=2 --listen=127.0.0.1:0",
+                "gateway --model=m --worker_address=127.0.0.1:1234 --listen=127.0.0.1:0",
+                "serving_bench --target=127.0.0.1:1234 --model=m --threads=2 --clients=4",
+                "gateway stops",
+                "worker stops",
+            ],
+        )
+
+    def test_bench_shows_why_a_server_does_not_start(self):
+        self.program("bazel-bin/worker/worker", SERVER.replace("BEHAVIOUR", DIES))
+        status, _, err = self.run_to_end("bench", "serving", "--model=m")
+        self.assertEqual(status, 1)
+        self.assertIn("the last words", err)
+        self.assertIn("the worker does not start", err)
+
+    def test_bench_loads_a_gateway_that_is_there(self):
+        self.program("bazel-bin/bench/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
+        status, _, _ = self.run_to_end("bench", "serving", "--target=host:1", "--json")
+        self.assertEqual(status, 0)
+        self.assertEqual(self.events(), ["serving_bench --target=host:1 --json"])
 
     def test_knows_what_it_does_not_know(self):
         status, _, err = self.run_to_end("fly")
