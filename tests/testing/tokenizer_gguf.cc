@@ -11,6 +11,8 @@
 namespace lockstep::testing {
 namespace {
 
+using nlohmann::json;
+
 // tokenizer.ggml.token_type, ggml's docs/gguf.md.
 enum TokenType : int32_t {
   kNormal = 1,
@@ -19,20 +21,18 @@ enum TokenType : int32_t {
   kUnused = 5,
 };
 
-}  // namespace
-
-GgufWriter TokenizerGguf(const std::string& tokenizer_json,
-                         const std::string& pre) {
-  std::ifstream file(tokenizer_json);
-  CHECK(file.good()) << "cannot read " << tokenizer_json;
-  const auto tokenizer = nlohmann::json::parse(file);
-  const auto& vocab = tokenizer["model"]["vocab"];
-  const auto& added = tokenizer["added_tokens"];
+uint32_t LastId(const json& vocab, const json& added) {
   uint32_t last = 0;
-  for (const auto& id : vocab) last = std::max(last, id.get<uint32_t>());
-  for (const auto& token : added) {
+  for (const json& id : vocab) last = std::max(last, id.get<uint32_t>());
+  for (const json& token : added) {
     last = std::max(last, token["id"].get<uint32_t>());
   }
+  return last;
+}
+
+// Ids that the file leaves out get placeholders.
+void AddTokens(const json& vocab, const json& added, GgufWriter* writer) {
+  const uint32_t last = LastId(vocab, added);
   std::vector<std::string> tokens;
   for (uint32_t id = 0; id <= last; ++id) {
     tokens.push_back("[PAD" + std::to_string(id) + "]");
@@ -42,25 +42,42 @@ GgufWriter TokenizerGguf(const std::string& tokenizer_json,
     tokens[id] = token;
     types[id] = kNormal;
   }
-  for (const auto& token : added) {
+  for (const json& token : added) {
     const uint32_t id = token["id"];
     tokens[id] = token["content"];
     types[id] = token["special"] ? kControl : kUserDefined;
   }
-  std::vector<std::string> merges;
-  for (const auto& merge : tokenizer["model"]["merges"]) {
+  writer->AddStrings("tokenizer.ggml.tokens", tokens);
+  writer->AddInts("tokenizer.ggml.token_type", types);
+}
+
+void AddMerges(const json& merges, GgufWriter* writer) {
+  std::vector<std::string> lines;
+  for (const json& merge : merges) {
     // Newer files have pairs.
-    merges.push_back(merge.is_string() ? merge.get<std::string>()
-                                       : merge[0].get<std::string>() + " " +
-                                             merge[1].get<std::string>());
+    lines.push_back(merge.is_string() ? merge.get<std::string>()
+                                      : merge[0].get<std::string>() + " " +
+                                            merge[1].get<std::string>());
   }
+  writer->AddStrings("tokenizer.ggml.merges", lines);
+}
+
+}  // namespace
+
+GgufWriter TokenizerGguf(const std::string& tokenizer_json,
+                         const std::string& pre) {
+  std::ifstream file(tokenizer_json);
+  CHECK(file.good()) << "cannot read " << tokenizer_json;
+  // Not ReadJson: keys in order take time that grows with the square of a
+  // vocabulary.
+  const json tokenizer = json::parse(file);
+  const json& model = tokenizer["model"];
   GgufWriter writer;
   writer.AddString("general.architecture", "llama");
   writer.AddString("tokenizer.ggml.model", "gpt2");
   writer.AddString("tokenizer.ggml.pre", pre);
-  writer.AddStrings("tokenizer.ggml.tokens", tokens);
-  writer.AddInts("tokenizer.ggml.token_type", types);
-  writer.AddStrings("tokenizer.ggml.merges", merges);
+  AddTokens(model["vocab"], tokenizer["added_tokens"], &writer);
+  AddMerges(model["merges"], &writer);
   return writer;
 }
 
