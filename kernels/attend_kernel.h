@@ -50,9 +50,9 @@ class ChunkAttender {
       V::Store(sums_.out + i, V::Zero());
     }
     const int tokens = args_.rows / args_.rows_per_token;
-    const int last = args_.first_position + tokens;
+    last_ = args_.first_position + tokens;
     int begin = chunk * kAttendChunk;
-    const int end = last - begin < kAttendChunk ? last : begin + kAttendChunk;
+    const int end = last_ - begin < kAttendChunk ? last_ : begin + kAttendChunk;
     for (; begin < end; begin += kAttendBlock) {
       FindRuns(begin, end);
       ComputeScores();
@@ -102,7 +102,8 @@ class ChunkAttender {
   }
 
   // Where the block at `begin` lies, in runs of 16 positions, and the keys
-  // after it. Each run is read while the one before is computed.
+  // after it, though they be the next chunk's. Each run is fetched while the
+  // one before is computed.
   void FindRuns(int begin, int end) {
     begin_ = begin;
     count_ = end - begin < kAttendBlock ? end - begin : kAttendBlock;
@@ -116,7 +117,7 @@ class ChunkAttender {
       values_[run] = values_in_place_ ? Value(begin + here)
                                       : buffers_.values + here * padded_dim_;
       const int next = begin + kAttendBlock + at;
-      next_keys_[run] = keys_in_place_ && next < end ? Key(next) : keys_[run];
+      next_keys_[run] = keys_in_place_ && next < last_ ? Key(next) : keys_[run];
     }
     if constexpr (kScaled) GatherScales();
   }
@@ -260,6 +261,7 @@ class ChunkAttender {
   const int page_size_;
   const bool keys_in_place_;
   const bool values_in_place_;
+  int last_ = 0;  // position of the tile, plus one
   // The block being computed, and its runs.
   int begin_ = 0;
   int count_ = 0;
