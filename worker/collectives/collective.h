@@ -27,8 +27,9 @@ class Collective {
   // data[i] becomes the sum over ranks of their data[i].
   virtual absl::Status AllReduceSum(absl::Span<float> data) = 0;
 
-  // out [size, in.size()] gets every rank's `in`, in rank order.
-  // REQUIRES: out.size() == size() * in.size().
+  // out [size, in.size()] gets every rank's `in`, in rank order. `in` may be
+  // this rank's part of `out`, which is then left as it is.
+  // REQUIRES: out.size() == size() * in.size(); no other overlap.
   virtual absl::Status AllGather(absl::Span<const float> in,
                                  absl::Span<float> out) = 0;
 

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -135,6 +136,26 @@ TEST_P(CollectiveConformance, GathersInRankOrder) {
                       ->AllGather(Values(collective->rank(), count),
                                   absl::MakeSpan(out))
                       .ok());
+      EXPECT_EQ(out, expected);
+    });
+  }
+}
+
+TEST_P(CollectiveConformance, GathersWhereARanksPartLies) {
+  for (const size_t count : kCounts) {
+    SCOPED_TRACE(count);
+    std::vector<float> expected;
+    for (int rank = 0; rank < size_; ++rank) {
+      const std::vector<float> values = Values(rank, count);
+      expected.insert(expected.end(), values.begin(), values.end());
+    }
+    OnEveryRank([&](Collective* collective) {
+      std::vector<float> out(size_ * count);
+      const absl::Span<float> own =
+          absl::MakeSpan(out).subspan(collective->rank() * count, count);
+      const std::vector<float> values = Values(collective->rank(), count);
+      std::copy(values.begin(), values.end(), own.begin());
+      EXPECT_TRUE(collective->AllGather(own, absl::MakeSpan(out)).ok());
       EXPECT_EQ(out, expected);
     });
   }

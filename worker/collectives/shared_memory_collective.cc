@@ -103,11 +103,13 @@ absl::Status SharedMemoryCollective::AllGather(absl::Span<const float> in,
                                                absl::Span<float> out) {
   ++num_all_gathers_;
   const uint64_t operation = GatherOperation(in.size());
+  const bool in_place = in.data() == out.data() + rank_ * in.size();
   size_t begin = 0;
   do {
     const absl::Span<const float> chunk = in.subspan(begin, kChunk);
     LOCKSTEP_RETURN_IF_ERROR(Exchange(operation, chunk));
     for (int rank = 0; rank < size_; ++rank) {
+      if (rank == rank_ && in_place) continue;
       std::copy_n(Chunk(rank), chunk.size(),
                   out.begin() + rank * in.size() + begin);
     }

@@ -24,7 +24,7 @@ absl::Status SingleCollective::AllGather(absl::Span<const float> in,
                                          absl::Span<float> out) {
   LOCKSTEP_RETURN_IF_ERROR(CheckAlive());
   ++num_all_gathers_;
-  std::copy(in.begin(), in.end(), out.begin());
+  if (in.data() != out.data()) std::copy(in.begin(), in.end(), out.begin());
   return absl::OkStatus();
 }
 

@@ -53,11 +53,11 @@ class ModelEngine::Impl {
 
  private:
   void ShowLogits(const StepPlan& plan) {
-    std::vector<float> logits(vocab_size_);
+    std::vector<float> scratch(vocab_size_);
     const absl::Span<const LogitsRow> rows = batch_builder_.rows();
     for (int i = 0; i < rows.size(); ++i) {
-      decoder_.CopyLogits(i, absl::MakeSpan(logits));
-      observer_(plan.spans[rows[i].span], rows[i].position, logits);
+      observer_(plan.spans[rows[i].span], rows[i].position,
+                decoder_.Logits(i, absl::MakeSpan(scratch)));
     }
   }
 

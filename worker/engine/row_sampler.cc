@@ -6,11 +6,9 @@
 namespace lockstep {
 
 RowSampler::RowSampler(int vocab_size, kernels::ThreadPool* pool)
-    : vocab_size_(vocab_size),
-      pool_(pool),
-      take_rows_([this](int worker) { TakeRows(worker); }) {
+    : vocab_size_(vocab_size), pool_(pool) {
   for (int i = 0; i < pool->size(); ++i) {
-    scratch_.push_back({Sampler(vocab_size), FloatBuffer(vocab_size)});
+    scratch_.push_back(std::make_unique<Scratch>(vocab_size));
   }
 }
 
@@ -25,42 +23,43 @@ void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
     out.prompt_logprobs.resize(span.prompt_logits_end -
                                span.prompt_logits_begin);
   }
-  plan_ = &plan;
-  rows_ = rows;
-  decoder_ = &decoder;
-  result_ = result;
-  next_row_ = 0;
-  pool_->Run(take_rows_);
+  pool_->For(rows.size(), /*grain=*/1, [&](int64_t begin, int64_t end) {
+    Scratch& scratch = TakeScratch();
+    const absl::Span<float> room(scratch.logits.data(), vocab_size_);
+    for (int64_t i = begin; i < end; ++i) {
+      SampleRow(plan, rows[i], decoder.Logits(i, room), &scratch.sampler,
+                result);
+    }
+    scratch.is_taken.store(false, std::memory_order_release);
+  });
 }
 
-void RowSampler::TakeRows(int worker) {
-  while (true) {
-    const int row = next_row_.fetch_add(1, std::memory_order_relaxed);
-    if (row >= rows_.size()) return;
-    SampleRow(row, &scratch_[worker]);
+// No more threads are at it than there is scratch for.
+RowSampler::Scratch& RowSampler::TakeScratch() {
+  for (size_t i = 0;; i = (i + 1) % scratch_.size()) {
+    if (!scratch_[i]->is_taken.exchange(true, std::memory_order_acquire)) {
+      return *scratch_[i];
+    }
   }
 }
 
-void RowSampler::SampleRow(int row, Scratch* scratch) {
-  const LogitsRow& wanted = rows_[row];
-  const SequenceSpan& span = plan_->spans[wanted.span];
+void RowSampler::SampleRow(const StepPlan& plan, const LogitsRow& row,
+                           absl::Span<const float> logits, Sampler* sampler,
+                           StepResult* result) {
+  const SequenceSpan& span = plan.spans[row.span];
   const Sequence& sequence = *span.sequence;
   const v1::ResolvedSampling& sampling = sequence.sampling();
-  SpanResult& out = result_->spans[wanted.span];
-  const absl::Span<float> logits(scratch->logits.data(), vocab_size_);
-  decoder_->CopyLogits(row, logits);
-
-  if (wanted.is_prompt) {
-    out.prompt_logprobs[wanted.position - span.prompt_logits_begin] =
-        scratch->sampler.Logprobs(logits,
-                                  sequence.tokens()[wanted.position + 1],
-                                  sampling.prompt_logprobs_plus_one() - 1);
+  SpanResult& out = result->spans[row.span];
+  if (row.is_prompt) {
+    out.prompt_logprobs[row.position - span.prompt_logits_begin] =
+        sampler->Logprobs(logits, sequence.tokens()[row.position + 1],
+                          sampling.prompt_logprobs_plus_one() - 1);
     return;
   }
-  out.token = scratch->sampler.Sample(logits, sequence);
+  out.token = sampler->Sample(logits, sequence);
   if (sampling.logprobs_plus_one() > 0) {
-    out.logprobs.push_back(scratch->sampler.Logprobs(
-        logits, out.token, sampling.logprobs_plus_one() - 1));
+    out.logprobs.push_back(
+        sampler->Logprobs(logits, out.token, sampling.logprobs_plus_one() - 1));
   }
 }
 

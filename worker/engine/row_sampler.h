@@ -3,7 +3,7 @@
 #include <absl/types/span.h>
 
 #include <atomic>
-#include <functional>
+#include <memory>
 #include <vector>
 
 #include "kernels/thread_pool.h"
@@ -17,14 +17,11 @@
 namespace lockstep {
 
 // Makes a step's tokens and log-probabilities from its rows of logits, on all
-// threads of the rank's pool. Every rank does this for all rows, and all get
-// the same.
+// threads of the rank's pool that come in time. Every rank does this for all
+// rows, and all get the same.
 class RowSampler {
  public:
   RowSampler(int vocab_size, kernels::ThreadPool* pool);
-  // The threads' job points to this.
-  RowSampler(const RowSampler&) = delete;
-  RowSampler& operator=(const RowSampler&) = delete;
 
   // `rows` are those of the decoder's last Forward. Fills `result`, one entry a
   // span.
@@ -34,24 +31,22 @@ class RowSampler {
  private:
   // What one thread needs.
   struct Scratch {
+    explicit Scratch(int vocab_size)
+        : sampler(vocab_size), logits(vocab_size) {}
+
+    std::atomic<bool> is_taken = false;
     Sampler sampler;
-    FloatBuffer logits;  // [vocab_size]
+    FloatBuffer logits;  // [vocab_size], of several ranks
   };
 
-  void TakeRows(int worker);
-  void SampleRow(int row, Scratch* scratch);
+  Scratch& TakeScratch();
+  void SampleRow(const StepPlan& plan, const LogitsRow& row,
+                 absl::Span<const float> logits, Sampler* sampler,
+                 StepResult* result);
 
   const int vocab_size_;
   kernels::ThreadPool* const pool_;
-  std::vector<Scratch> scratch_;              // one a thread
-  const std::function<void(int)> take_rows_;  // made once: it allocates
-  std::atomic<int> next_row_ = 0;
-
-  // Of the call in progress.
-  const StepPlan* plan_ = nullptr;
-  absl::Span<const LogitsRow> rows_;
-  const Decoder* decoder_ = nullptr;
-  StepResult* result_ = nullptr;
+  std::vector<std::unique_ptr<Scratch>> scratch_;  // one a thread
 };
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@ namespace lockstep {
 OutputHead::OutputHead(const RankContext& rank, int max_rows)
     : rank_(rank),
       normed_(static_cast<size_t>(max_rows) * rank.config->hidden_size),
-      local_(static_cast<size_t>(max_rows) * rank.shard->vocab_rows),
-      gathered_(local_.size() * rank.shard->size) {}
+      gathered_(static_cast<size_t>(max_rows) * rank.shard->vocab_rows *
+                rank.shard->size) {}
 
 absl::Status OutputHead::Forward(const ModelWeights& weights,
                                  const float* hidden,
@@ -24,25 +24,31 @@ absl::Status OutputHead::Forward(const ModelWeights& weights,
   }
   rank_.ops->RmsNorm(normed_.data(), dim, rows_, dim, weights.final_norm.data(),
                      rank_.config->norm_eps, normed_.data(), dim);
-  rank_.ops->Gemm(weights.head, normed_.data(), dim, rows_, local_.data(),
-                  columns);
-  // The last rank's padding is gathered with the rest, then cut off.
-  const int own = weights.head.rows();
-  for (size_t i = 0; own < columns && i < rows_; ++i) {
-    std::fill_n(local_.data() + i * columns + own, columns - own, 0.0f);
-  }
   const size_t count = rows_ * columns;
+  float* own = gathered_.data() + rank_.shard->rank * count;
+  rank_.ops->Gemm(weights.head, normed_.data(), dim, rows_, own, columns);
+  // The last rank's padding is gathered with the rest, then cut off.
+  const int own_columns = weights.head.rows();
+  for (size_t i = 0; own_columns < columns && i < rows_; ++i) {
+    std::fill_n(own + i * columns + own_columns, columns - own_columns, 0.0f);
+  }
   return rank_.collective->AllGather(
-      {local_.data(), count}, {gathered_.data(), count * rank_.shard->size});
+      {own, count}, {gathered_.data(), count * rank_.shard->size});
 }
 
-void OutputHead::CopyLogits(int row, absl::Span<float> out) const {
+absl::Span<const float> OutputHead::Logits(int row,
+                                           absl::Span<float> scratch) const {
   const size_t columns = rank_.shard->vocab_rows;
-  for (size_t begin = 0, rank = 0; begin < out.size();
+  if (scratch.size() <= columns) {
+    return {gathered_.data() + row * columns, scratch.size()};
+  }
+  for (size_t begin = 0, rank = 0; begin < scratch.size();
        begin += columns, ++rank) {
     std::copy_n(gathered_.data() + (rank * rows_ + row) * columns,
-                std::min(columns, out.size() - begin), out.begin() + begin);
+                std::min(columns, scratch.size() - begin),
+                scratch.begin() + begin);
   }
+  return scratch;
 }
 
 }  // namespace lockstep

@@ -16,7 +16,7 @@ namespace lockstep {
 // them to all.
 //
 //   LOCKSTEP_RETURN_IF_ERROR(head.Forward(weights, hidden, tokens));
-//   head.CopyLogits(row, logits);
+//   const absl::Span<const float> logits = head.Logits(row, scratch);
 class OutputHead {
  public:
   OutputHead(const RankContext& rank, int max_rows);
@@ -26,14 +26,15 @@ class OutputHead {
   absl::Status Forward(const ModelWeights& weights, const float* hidden,
                        absl::Span<const int32_t> tokens);
 
-  // The logits of a row of the last Forward; `out` is [vocab_size]. Any thread.
-  void CopyLogits(int row, absl::Span<float> out) const;
+  // The logits [vocab_size] of a row of the last Forward: where they lie, or,
+  // where several ranks computed them, put together in `scratch`, which has as
+  // many. Any thread.
+  absl::Span<const float> Logits(int row, absl::Span<float> scratch) const;
 
  private:
   const RankContext rank_;
   size_t rows_ = 0;       // of the last Forward
   FloatBuffer normed_;    // [rows, hidden_size]
-  FloatBuffer local_;     // [rows, vocab_rows], of this rank
   FloatBuffer gathered_;  // [ranks, rows, vocab_rows]
 };
 

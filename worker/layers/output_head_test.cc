@@ -60,8 +60,10 @@ std::vector<std::vector<float>> LogitsOn(int size,
         const absl::Status status =
             output_head.Forward(weights, hidden.data(), tokens);
         for (size_t i = 0; i < tokens.size(); ++i) {
-          logits[local.rank].emplace_back(kVocab);
-          output_head.CopyLogits(i, absl::MakeSpan(logits[local.rank].back()));
+          std::vector<float> scratch(kVocab);
+          const absl::Span<const float> row =
+              output_head.Logits(i, absl::MakeSpan(scratch));
+          logits[local.rank].emplace_back(row.begin(), row.end());
         }
         EXPECT_EQ(local.collective->num_all_gathers(), tokens.empty() ? 0 : 1);
         return status;

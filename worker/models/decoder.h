@@ -26,7 +26,7 @@ struct DecoderInput {
 // the forward pass. Used by the engine's thread.
 //
 //   LOCKSTEP_RETURN_IF_ERROR(decoder.Forward(input, kv_layers));
-//   decoder.CopyLogits(row, logits);
+//   const absl::Span<const float> logits = decoder.Logits(row, scratch);
 //
 // A pass makes 2·layers + 1 all-reduces and, if any token wants logits, one
 // all-gather, whatever the number of ranks. The logits of a token are a
@@ -49,10 +49,9 @@ class Decoder {
   absl::Status Forward(const DecoderInput& input,
                        absl::Span<const kernels::PagedKv> kv);
 
-  // Of logits_tokens[row] of the last Forward; `out` is [vocab_size]. Any
-  // thread.
-  void CopyLogits(int row, absl::Span<float> out) const {
-    head_.CopyLogits(row, out);
+  // Of logits_tokens[row] of the last Forward; see OutputHead. Any thread.
+  absl::Span<const float> Logits(int row, absl::Span<float> scratch) const {
+    return head_.Logits(row, scratch);
   }
 
  private:
