@@ -2,13 +2,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
-#include "worker/sampling/exp_weights.h"
+#include "worker/sampling/logit_passes.h"
 
 namespace lockstep {
+namespace {
+
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+
+// So many are sorted without a second thought.
+constexpr size_t kFew = 1024;
+
+// A top-p is looked for among so many of the best ids, in turn.
+constexpr int kLikelyTopP[] = {32, 256};
+
+}  // namespace
 
 Candidates::Candidates(int vocab_size)
-    : all_weights_(vocab_size), buckets_(kNumBuckets) {
+    : blocks_(vocab_size),
+      all_weights_(vocab_size),
+      block_sums_(NumLogitBlocks(vocab_size)),
+      buckets_(kNumBuckets) {
   ids_.reserve(vocab_size);
   weights_.reserve(vocab_size);
   sorted_.reserve(vocab_size);
@@ -16,51 +31,68 @@ Candidates::Candidates(int vocab_size)
 
 void Candidates::Reset(absl::Span<const float> logits, float temperature) {
   logits_ = logits;
-  best_ = MaxLogit(logits);
-  ExpWeights(logits, best_, 1 / temperature, absl::MakeSpan(all_weights_));
-  ids_.clear();
-  weights_.clear();
-  for (uint32_t id = 0; id < all_weights_.size(); ++id) {
-    if (all_weights_[id] == 0) continue;
-    ids_.push_back(id);
-    weights_.push_back(all_weights_[id]);
-  }
+  scale_ = 1 / temperature;
+  blocks_.Reset(logits);
+  listed_ = false;
 }
 
 void Candidates::KeepTopK(uint32_t k) {
+  if (k >= (listed_ ? ids_.size() : logits_.size())) return;
+  if (!listed_) ListFrom(blocks_.LargeLogit(static_cast<int>(k)));
   if (k >= ids_.size()) return;
-  FillBuckets();
-  int bucket = 0;
-  uint32_t missing = k;
-  while (missing > buckets_[bucket].count) missing -= buckets_[bucket++].count;
-  KeepUpTo(bucket, missing);
+  sorted_ = ids_;
+  const auto last = sorted_.begin() + (k - 1);
+  std::nth_element(sorted_.begin(), last, sorted_.end(), blocks_.by_logit());
+  KeepUpTo(*last);
 }
 
 void Candidates::KeepTopP(float p) {
   if (p >= 1) return;
-  FillBuckets();
+  if (!listed_) {
+    const double target = static_cast<double>(p) * WeighAll();
+    for (const int num_best : kLikelyTopP) {
+      ListFrom(blocks_.LargeLogit(num_best));
+      if (ids_.size() > kFew) break;
+      SortIds();
+      if (KeepWeight(target)) return;
+    }
+    ListFrom(kLeast);
+  }
+  if (ids_.size() > kFew) return KeepTopPOfMany(p);
+  SortIds();
   double total = 0;
-  for (const Bucket& bucket : buckets_) total += bucket.weight;
-  const double target = static_cast<double>(p) * total;
-  int bucket = 0;
+  for (const uint32_t id : sorted_) total += all_weights_[id];
+  KeepWeight(static_cast<double>(p) * total);
+}
+
+bool Candidates::KeepWeight(double target) {
   double sum = 0;
-  while (sum + buckets_[bucket].weight < target) {
-    sum += buckets_[bucket++].weight;
+  for (const uint32_t id : sorted_) {
+    sum += all_weights_[id];
+    if (sum < target) continue;
+    KeepUpTo(id);
+    return true;
   }
-  SortBucket(bucket);
-  uint32_t count = 0;
-  while (count < sorted_.size() && sum < target) {
-    sum += all_weights_[sorted_[count++]];
-  }
-  KeepUpTo(bucket, std::max(count, 1u));
+  return false;
 }
 
 void Candidates::KeepMinP(float min_p) {
   if (min_p <= 0) return;
+  if (!listed_) {
+    // A little less than the logit of that weight: the C library's logarithm
+    // decides nothing.
+    constexpr double kLittle = 1e-3;
+    const double below = (std::log(static_cast<double>(min_p)) - kLittle) /
+                         static_cast<double>(scale_);
+    ListFrom(std::isfinite(blocks_.best())
+                 ? static_cast<float>(blocks_.best() + below)
+                 : kLeast);
+  }
   KeepIf([&](size_t i) { return weights_[i] >= min_p; });
 }
 
-uint32_t Candidates::Draw(double noise) const {
+uint32_t Candidates::Draw(double noise) {
+  if (!listed_) return DrawFromAll(noise);
   double total = 0;
   for (const float weight : weights_) total += weight;
   const double target = noise * total;
@@ -72,43 +104,100 @@ uint32_t Candidates::Draw(double noise) const {
   return ids_.back();
 }
 
+absl::Span<const uint32_t> Candidates::ids() {
+  if (!listed_) ListFrom(kLeast);
+  return ids_;
+}
+
+double Candidates::WeighAll() {
+  const LogitPasses& passes = GetLogitPasses();
+  passes.exp_weights(logits_, blocks_.best(), scale_,
+                     absl::MakeSpan(all_weights_));
+  passes.block_sums(all_weights_, absl::MakeSpan(block_sums_));
+  double total = 0;
+  for (const double sum : block_sums_) total += sum;
+  return total;
+}
+
+void Candidates::ListFrom(float least) {
+  listed_ = true;
+  ids_.clear();
+  weights_.clear();
+  blocks_.ForEachFrom(least, [&](uint32_t id) {
+    ids_.push_back(id);
+    weights_.push_back(blocks_.logit(id));
+  });
+  GetLogitPasses().exp_weights(weights_, blocks_.best(), scale_,
+                               absl::MakeSpan(weights_));
+  for (size_t i = 0; i < ids_.size(); ++i) all_weights_[ids_[i]] = weights_[i];
+  KeepIf([&](size_t i) { return weights_[i] != 0; });
+}
+
+// The block in which the running sum exceeds the target, then the id there; or
+// the last one with weight, as the sums are rounded.
+uint32_t Candidates::DrawFromAll(double noise) {
+  const double target = noise * WeighAll();
+  size_t block = 0;
+  double before = 0, sum = 0;
+  for (size_t i = 0; i < block_sums_.size() && sum <= target; ++i) {
+    if (block_sums_[i] == 0) continue;
+    block = i;
+    before = sum;
+    sum += block_sums_[i];
+  }
+  const size_t begin = block * kLogitBlock;
+  const size_t end = std::min(begin + kLogitBlock, logits_.size());
+  size_t drawn = begin;
+  for (size_t id = begin; id < end && before <= target; ++id) {
+    if (all_weights_[id] == 0) continue;
+    drawn = id;
+    before += all_weights_[id];
+  }
+  return static_cast<uint32_t>(drawn);
+}
+
+void Candidates::SortIds() {
+  sorted_ = ids_;
+  std::sort(sorted_.begin(), sorted_.end(), blocks_.by_logit());
+}
+
+// Only the bucket where the running weight reaches its target is sorted.
+void Candidates::KeepTopPOfMany(float p) {
+  FillBuckets();
+  double total = 0;
+  for (const double weight : buckets_) total += weight;
+  const double target = static_cast<double>(p) * total;
+  int bucket = 0;
+  double sum = 0;
+  while (sum + buckets_[bucket] < target) sum += buckets_[bucket++];
+  sorted_.clear();
+  for (const uint32_t id : ids_) {
+    if (BucketOf(id) == bucket) sorted_.push_back(id);
+  }
+  std::sort(sorted_.begin(), sorted_.end(), blocks_.by_logit());
+  if (!KeepWeight(target - sum)) KeepUpTo(sorted_.back());
+}
+
 void Candidates::FillBuckets() {
-  std::fill(buckets_.begin(), buckets_.end(), Bucket());
-  float least = best_;
-  for (const uint32_t id : ids_) least = std::min(least, logits_[id]);
-  buckets_per_logit_ = (kNumBuckets - 1) / (best_ - least);
+  std::fill(buckets_.begin(), buckets_.end(), 0);
+  float least = blocks_.best();
+  for (const uint32_t id : ids_) least = std::min(least, blocks_.logit(id));
+  buckets_per_logit_ = (kNumBuckets - 1) / (blocks_.best() - least);
   if (!std::isfinite(buckets_per_logit_)) buckets_per_logit_ = 0;
   for (size_t i = 0; i < ids_.size(); ++i) {
-    Bucket& bucket = buckets_[BucketOf(logits_[ids_[i]])];
-    ++bucket.count;
-    bucket.weight += weights_[i];
+    buckets_[BucketOf(ids_[i])] += weights_[i];
   }
 }
 
 // Monotonic: rounding keeps the order of differences and of products.
-int Candidates::BucketOf(float logit) const {
-  if (logit == best_) return 0;
-  return static_cast<int>((best_ - logit) * buckets_per_logit_);
+int Candidates::BucketOf(uint32_t id) const {
+  const float logit = blocks_.logit(id);
+  if (logit == blocks_.best()) return 0;
+  return static_cast<int>((blocks_.best() - logit) * buckets_per_logit_);
 }
 
-void Candidates::SortBucket(int bucket) {
-  sorted_.clear();
-  for (const uint32_t id : ids_) {
-    if (BucketOf(logits_[id]) == bucket) sorted_.push_back(id);
-  }
-  std::sort(sorted_.begin(), sorted_.end(), [&](uint32_t a, uint32_t b) {
-    return logits_[a] != logits_[b] ? logits_[a] > logits_[b] : a < b;
-  });
-}
-
-void Candidates::KeepUpTo(int bucket, uint32_t count) {
-  SortBucket(bucket);
-  const uint32_t last = sorted_[count - 1];
-  KeepIf([&](size_t i) {
-    const uint32_t id = ids_[i];
-    return logits_[id] != logits_[last] ? logits_[id] > logits_[last]
-                                        : id <= last;
-  });
+void Candidates::KeepUpTo(uint32_t last) {
+  KeepIf([&](size_t i) { return !blocks_.IsBetter(last, ids_[i]); });
 }
 
 template <typename Keep>

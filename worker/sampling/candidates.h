@@ -5,19 +5,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "worker/sampling/logit_blocks.h"
+
 namespace lockstep {
 
 // The ids that may be drawn and their weights, which are probabilities but for
 // a common factor. Each Keep narrows them to the best ones, by logit and, where
-// these tie, by lower id.
+// these tie, by lower id; NaN counts as minus infinity.
 //
 //   Candidates candidates(vocab_size);
 //   candidates.Reset(logits, temperature);
 //   candidates.KeepTopP(0.9);
 //   const uint32_t id = candidates.Draw(noise);
 //
-// Costs a few passes over the candidates; only those at the border between kept
-// and dropped are sorted. All sums are of doubles in a fixed order. Holds
+// Costs a pass or a few over the logits; what is sorted are the best few of
+// them or, where these do not hold the mass of a top-p, those at the border
+// between kept and dropped. All sums are of doubles in a fixed order. Holds
 // scratch for one thread; allocates nothing after its construction.
 class Candidates {
  public:
@@ -25,7 +28,7 @@ class Candidates {
 
   // All ids whose weight exp((logit - max) / temperature) is not zero.
   // `logits` must outlive the calls that follow.
-  // REQUIRES: no NaN; temperature > 0; the size given at construction.
+  // REQUIRES: temperature > 0; the size given at construction.
   void Reset(absl::Span<const float> logits, float temperature);
 
   // The `k` best. REQUIRES: k >= 1.
@@ -39,38 +42,43 @@ class Candidates {
 
   // The id at which the running sum of the weights exceeds `noise`, a number
   // in [0, 1), times their sum.
-  uint32_t Draw(double noise) const;
+  uint32_t Draw(double noise);
 
-  // In order of id.
-  absl::Span<const uint32_t> ids() const { return ids_; }
-  absl::Span<const float> weights() const { return weights_; }
+  // In order of id. Lists them if no Keep did.
+  absl::Span<const uint32_t> ids();
 
  private:
-  struct Bucket {
-    uint32_t count = 0;
-    double weight = 0;
-  };
-
-  // Candidates spread over kNumBuckets by logit, the best in the first.
+  // Many candidates are spread over so many buckets by logit, the best in the
+  // first.
   static constexpr int kNumBuckets = 2048;
 
+  // Until something narrows them the candidates are not listed.
+  void ListFrom(float least);  // those with logits of at least `least`
+  double WeighAll();           // their sum
+  uint32_t DrawFromAll(double noise);
+
+  void SortIds();
+  // The best whose weights sum to `target`, of sorted_; false if they do not.
+  bool KeepWeight(double target);
+  void KeepTopPOfMany(float p);
   void FillBuckets();
-  int BucketOf(float logit) const;
-  // The candidates in `bucket`, the best first, as indices.
-  void SortBucket(int bucket);
-  // Keeps the buckets before `bucket`, and of it the `count` best.
-  void KeepUpTo(int bucket, uint32_t count);
+  int BucketOf(uint32_t id) const;
+  // Those at least as good as `last`.
+  void KeepUpTo(uint32_t last);
   template <typename Keep>
   void KeepIf(Keep keep);
 
-  std::vector<float> all_weights_;  // [vocab_size]
-  std::vector<uint32_t> ids_;
-  std::vector<float> weights_;  // of ids_
   absl::Span<const float> logits_;
-  std::vector<Bucket> buckets_;  // [kNumBuckets]
-  float best_ = 0;               // the largest logit of the candidates
+  float scale_ = 1;  // 1 / temperature
+  LogitBlocks blocks_;
+  std::vector<float> all_weights_;  // [vocab_size], of the listed, or weighed
+  std::vector<double> block_sums_;  // of all_weights_, once weighed
+  bool listed_ = false;
+  std::vector<uint32_t> ids_;     // in order
+  std::vector<float> weights_;    // of ids_
+  std::vector<uint32_t> sorted_;  // some of ids_, the best first
+  std::vector<double> buckets_;   // the weight of each
   float buckets_per_logit_ = 0;
-  std::vector<uint32_t> sorted_;  // ids of one bucket
 };
 
 }  // namespace lockstep

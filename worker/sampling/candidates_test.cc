@@ -19,8 +19,9 @@ using ::testing::ElementsAre;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-std::vector<uint32_t> Ids(const Candidates& candidates) {
-  return {candidates.ids().begin(), candidates.ids().end()};
+std::vector<uint32_t> Ids(Candidates& candidates) {
+  const absl::Span<const uint32_t> ids = candidates.ids();
+  return {ids.begin(), ids.end()};
 }
 
 // Sorts everything, as the definitions read.

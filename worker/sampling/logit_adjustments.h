@@ -19,13 +19,18 @@ namespace lockstep {
 //   min_tokens   stop ids become minus infinity until the output is so long
 //
 //   LogitAdjustments adjustments(vocab_size);
-//   adjustments.Apply(sequence, absl::MakeSpan(logits));
+//   if (LogitAdjustments::Changes(sequence)) {
+//     adjustments.Apply(sequence, absl::MakeSpan(logits));
+//   }
 //
 // Holds scratch for one thread. Costs as much as the sequence has tokens where
 // a penalty is set, else next to nothing.
 class LogitAdjustments {
  public:
   explicit LogitAdjustments(int vocab_size);
+
+  // Whether Apply would change anything.
+  static bool Changes(const Sequence& sequence);
 
   // REQUIRES: every id of the sequence and its parameters, and
   // logits.size(), is in the vocabulary.

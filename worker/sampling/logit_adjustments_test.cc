@@ -29,7 +29,9 @@ class LogitAdjustmentsTest : public ::testing::Test {
     Sequence sequence({1, 0}, request_);
     for (const uint32_t id : output) sequence.AppendToken(id);
     std::vector<float> logits = {2, -2, 4, 6, 0};
+    const std::vector<float> before = logits;
     adjustments_.Apply(sequence, absl::MakeSpan(logits));
+    EXPECT_TRUE(LogitAdjustments::Changes(sequence) || logits == before);
     return logits;
   }
 

@@ -9,6 +9,7 @@
 #include "worker/core/sequence.h"
 #include "worker/sampling/candidates.h"
 #include "worker/sampling/logit_adjustments.h"
+#include "worker/sampling/logit_blocks.h"
 #include "worker/sampling/top_logprobs.h"
 
 namespace lockstep {
@@ -27,6 +28,7 @@ namespace lockstep {
 // NaN counts as minus infinity; ties go to the lower id. Where everything is
 // minus infinity all ids are equally good.
 //
+// Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.
 class Sampler {
  public:
@@ -40,10 +42,9 @@ class Sampler {
                                 int k);
 
  private:
-  void CopyLogits(absl::Span<const float> logits);
-
-  std::vector<float> logits_;  // [vocab_size] cleaned and adjusted
+  std::vector<float> adjusted_;  // [vocab_size]
   LogitAdjustments adjustments_;
+  LogitBlocks blocks_;
   Candidates candidates_;
   TopLogprobs top_logprobs_;
 };

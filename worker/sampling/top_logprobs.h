@@ -3,10 +3,10 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "proto/sampling.pb.h"
+#include "worker/sampling/logit_blocks.h"
 
 namespace lockstep {
 
@@ -22,16 +22,20 @@ class TopLogprobs {
   explicit TopLogprobs(int vocab_size);
 
   // Of `token` and the `k` most probable ids, fewer if there are not so many.
-  // REQUIRES: no NaN; the size given at construction.
+  // NaN counts as minus infinity. REQUIRES: the size given at construction.
   v1::PositionLogprobs Of(absl::Span<const float> logits, uint32_t token,
                           int k);
 
  private:
-  // `best_` becomes the k largest, the largest first.
-  void FindBest(absl::Span<const float> logits, int k);
+  // The logarithm of the softmax's denominator, for logits less the largest.
+  double LogSum(absl::Span<const float> logits);
+  // `best_` becomes the k best ids, the best first.
+  void FindBest(int k);
 
-  std::vector<float> weights_;  // [vocab_size]
-  std::vector<std::pair<float, uint32_t>> best_;
+  LogitBlocks blocks_;
+  std::vector<float> weights_;      // [vocab_size]
+  std::vector<double> block_sums_;  // of weights_
+  std::vector<uint32_t> best_;
 };
 
 }  // namespace lockstep
