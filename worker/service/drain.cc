@@ -18,7 +18,7 @@ void Drain::Begin() {
   admission_->Close("the worker is draining; ask another one.");
   not_serving_();  // where the warm-up has just ended and opened
   LOG(INFO) << "draining: " << router_->Live().size() << " live requests";
-  router_->WhenEmpty([this] { inbox_->Stop(); });
+  router_->WhenEmpty([inbox = inbox_] { inbox->Stop(); });
 }
 
 void Drain::Hurry() {

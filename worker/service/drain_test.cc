@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "tests/testing/router_step.h"
+
 namespace lockstep {
 namespace {
 
@@ -26,7 +28,7 @@ class DrainTest : public ::testing::Test {
 
   void Finish(uint64_t request, v1::FinishReason reason) {
     router_.OnFinish({.request = request}, reason, std::nullopt);
-    router_.EndStep();
+    testing::EndStepAndWait(router_);
   }
 
   bool serving_ = true;

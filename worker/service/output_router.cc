@@ -7,6 +7,10 @@
 
 namespace lockstep {
 
+OutputRouter::OutputRouter(RequestInbox* inbox)
+    : inbox_(inbox),
+      queue_([this](absl::Span<StepOutput> outputs) { Tell(outputs); }) {}
+
 absl::Status OutputRouter::Register(std::shared_ptr<OutputStream> stream) {
   absl::MutexLock lock(&mutex_);
   const auto [at, is_new] =
@@ -48,64 +52,94 @@ void OutputRouter::WhenEmpty(std::function<void()> done) {
 }
 
 void OutputRouter::FailAll(const absl::Status& status) {
-  std::vector<std::shared_ptr<OutputStream>> streams = Live();
+  const std::vector<std::shared_ptr<OutputStream>> streams = Live();
   for (const auto& stream : streams) {
     stream->Fail(status);
     LOG(INFO) << stream->Description();
     Remove(*stream);
   }
-  waker_.Add(&streams);
+  for (const auto& stream : streams) stream->Wake();
+  RunIfEmpty();
 }
 
 void OutputRouter::OnFirstScheduled(SequenceId id, int cached_tokens) {
-  const auto stream = FindNumber(id.request);
-  if (stream == nullptr || stream->was_scheduled()) return;
-  stream->OnFirstScheduled(cached_tokens);
-  inbox_->Release(stream->request());
+  queue_.Add({.kind = StepOutput::Kind::kFirstScheduled,
+              .id = id,
+              .cached_tokens = cached_tokens});
 }
 
 void OutputRouter::OnPromptLogprobs(
     SequenceId id, std::vector<v1::PositionLogprobs> logprobs) {
   // Those of the other choices are the same.
   if (id.choice != 0) return;
-  const auto stream = FindNumber(id.request);
-  if (stream == nullptr) return;
-  EndIfTooSlow(*stream, stream->OnPromptLogprobs(std::move(logprobs)));
-  Touch(stream);
+  queue_.Add({.kind = StepOutput::Kind::kPromptLogprobs,
+              .id = id,
+              .logprobs = std::move(logprobs)});
 }
 
 void OutputRouter::OnToken(SequenceId id, uint32_t token,
                            std::vector<v1::PositionLogprobs> logprobs) {
-  const auto stream = FindNumber(id.request);
-  if (stream == nullptr) return;
-  EndIfTooSlow(*stream, stream->OnToken(id.choice, token, std::move(logprobs)));
-  Touch(stream);
+  queue_.Add({.kind = StepOutput::Kind::kToken,
+              .id = id,
+              .token = token,
+              .logprobs = std::move(logprobs)});
 }
 
 void OutputRouter::OnFinish(SequenceId id, v1::FinishReason reason,
                             std::optional<uint32_t> stop_token_id) {
-  const auto stream = FindNumber(id.request);
-  if (stream == nullptr) return;
-  Touch(stream);
-  if (!stream->OnFinish(id.choice, reason, stop_token_id)) return;
-  if (!stream->was_scheduled()) inbox_->Release(stream->request());
-  LOG(INFO) << stream->Description();
-  Remove(*stream);
+  queue_.Add({.kind = StepOutput::Kind::kFinish,
+              .id = id,
+              .reason = reason,
+              .stop_token_id = stop_token_id});
 }
 
-void OutputRouter::EndStep() {
-  waker_.Add(&touched_);
+// Each reader is woken once, when its stream has been told everything.
+void OutputRouter::Tell(absl::Span<StepOutput> outputs) {
+  for (StepOutput& output : outputs) {
+    const auto stream = FindNumber(output.id.request);
+    if (stream != nullptr) TellOne(output, stream);
+  }
   RunIfEmpty();
+  for (const auto& stream : touched_) stream->Wake();
+  touched_.clear();
+}
+
+void OutputRouter::TellOne(StepOutput& output,
+                           const std::shared_ptr<OutputStream>& stream) {
+  switch (output.kind) {
+    case StepOutput::Kind::kFirstScheduled:
+      if (stream->was_scheduled()) return;
+      stream->OnFirstScheduled(output.cached_tokens);
+      inbox_->Release(stream->request());
+      return;
+    case StepOutput::Kind::kPromptLogprobs:
+      EndIfTooSlow(*stream,
+                   stream->OnPromptLogprobs(std::move(output.logprobs)));
+      break;
+    case StepOutput::Kind::kToken:
+      EndIfTooSlow(*stream, stream->OnToken(output.id.choice, output.token,
+                                            std::move(output.logprobs)));
+      break;
+    case StepOutput::Kind::kFinish:
+      TellFinish(output, *stream);
+      break;
+  }
+  if (stream->ClaimWake()) touched_.push_back(stream);
+}
+
+void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
+  if (!stream.OnFinish(output.id.choice, output.reason, output.stop_token_id)) {
+    return;
+  }
+  if (!stream.was_scheduled()) inbox_->Release(stream.request());
+  LOG(INFO) << stream.Description();
+  Remove(stream);
 }
 
 std::shared_ptr<OutputStream> OutputRouter::FindNumber(uint64_t number) const {
   absl::MutexLock lock(&mutex_);
   const auto at = streams_.find(number);
   return at == streams_.end() ? nullptr : at->second;
-}
-
-void OutputRouter::Touch(std::shared_ptr<OutputStream> stream) {
-  if (stream->ClaimWake()) touched_.push_back(std::move(stream));
 }
 
 void OutputRouter::EndIfTooSlow(OutputStream& stream,

@@ -3,6 +3,7 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <functional>
@@ -13,8 +14,8 @@
 
 #include "worker/core/output_sink.h"
 #include "worker/group/request_inbox.h"
+#include "worker/service/output_queue.h"
 #include "worker/service/output_stream.h"
-#include "worker/service/stream_waker.h"
 
 namespace lockstep {
 
@@ -23,13 +24,14 @@ namespace lockstep {
 // Register until its last choice has ended in the scheduler, whatever became of
 // its client. Its end is one line in the log.
 //
-// The OutputSink's methods and EndStep are the step thread's; the others any
-// thread's.
+// The OutputSink's methods and EndStep are the step thread's; they note what
+// was said and, once a step, hand it to the thread "streams", which tells the
+// streams and wakes their readers. The others are any thread's.
 class OutputRouter final : public OutputSink {
  public:
   // `inbox`, which must outlive this, is told when a request no longer waits
   // and when a stream's client is too slow.
-  explicit OutputRouter(RequestInbox* inbox) : inbox_(inbox) {}
+  explicit OutputRouter(RequestInbox* inbox);
 
   // ALREADY_EXISTS when a request of this name is live.
   absl::Status Register(std::shared_ptr<OutputStream> stream);
@@ -40,11 +42,12 @@ class OutputRouter final : public OutputSink {
   std::shared_ptr<OutputStream> Find(const std::string& request_id) const;
   std::vector<std::shared_ptr<OutputStream>> Live() const;
 
-  // Calls `done` when no request is live: at once if so, else on the step
-  // thread. Once.
+  // Calls `done` when no request is live: at once if so, else on the thread
+  // that ends the last one. Once.
   void WhenEmpty(std::function<void()> done);
 
-  // The group failed: every stream ends with `status`.
+  // The group failed: every stream ends with `status`, also those whose end was
+  // noted and not told yet.
   void FailAll(const absl::Status& status);
 
   void OnFirstScheduled(SequenceId id, int cached_tokens) override;
@@ -55,26 +58,30 @@ class OutputRouter final : public OutputSink {
   void OnFinish(SequenceId id, v1::FinishReason reason,
                 std::optional<uint32_t> stop_token_id) override;
 
-  // After each step, of a failed one too: has the readers of the streams that
-  // it touched woken, on the thread "streams".
-  void EndStep();
+  // After each step, of a failed one too.
+  void EndStep() { queue_.Flush(); }
 
  private:
+  // Those of the thread "streams".
+  void Tell(absl::Span<StepOutput> outputs);
+  void TellOne(StepOutput& output, const std::shared_ptr<OutputStream>& stream);
+  void TellFinish(const StepOutput& output, OutputStream& stream);
+
   std::shared_ptr<OutputStream> FindNumber(uint64_t number) const;
-  void Touch(std::shared_ptr<OutputStream> stream);
   void EndIfTooSlow(OutputStream& stream, const absl::Status& buffered);
   void Remove(const OutputStream& stream);
   void RunIfEmpty();
 
   RequestInbox* const inbox_;
-  StreamWaker waker_;
-  std::vector<std::shared_ptr<OutputStream>> touched_;  // step thread
+  std::vector<std::shared_ptr<OutputStream>> touched_;  // thread "streams"
 
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::shared_ptr<OutputStream>> streams_
       ABSL_GUARDED_BY(mutex_);  // by number
   std::map<std::string, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);  // by id
   std::function<void()> when_empty_ ABSL_GUARDED_BY(mutex_);
+
+  OutputQueue queue_;  // the last: its thread uses all above
 };
 
 }  // namespace lockstep

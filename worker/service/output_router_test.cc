@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/testing/router_step.h"
+
 namespace lockstep {
 namespace {
 
@@ -23,6 +25,8 @@ class OutputRouterTest : public ::testing::Test {
     EXPECT_TRUE(router_.Register(stream).ok());
     return stream;
   }
+
+  void EndStep() { testing::EndStepAndWait(router_); }
 
   int NumAborts() {
     std::vector<std::string> messages;
@@ -47,26 +51,35 @@ TEST_F(OutputRouterTest, ALiveNameIsTakenUntilItsLastChoiceEnds) {
       "id-1", std::make_shared<v1::AddRequest>(), OutputStream::Options());
   EXPECT_EQ(router_.Register(again).code(), absl::StatusCode::kAlreadyExists);
   router_.OnFinish({.request = 1}, v1::STOP, 2);
+  EndStep();
   EXPECT_EQ(router_.Find("id-1"), nullptr);
   EXPECT_TRUE(router_.Register(again).ok());
 }
 
 TEST_F(OutputRouterTest, WakesOnceAStepTheStreamsItTouched) {
-  const auto one = Live(1), two = Live(2), three = Live(3);
-  // Wakes go out in order: the last stream's shows that the others' have.
+  const auto one = Live(1), two = Live(2);
   int wakes[2] = {};
-  absl::Notification woken;
   one->set_reader([&] { ++wakes[0]; });
   two->set_reader([&] { ++wakes[1]; });
-  three->set_reader([&] { woken.Notify(); });
   router_.OnToken({.request = 1}, 5, {});
   router_.OnToken({.request = 1}, 6, {});
-  router_.EndStep();
-  router_.EndStep();
-  router_.OnToken({.request = 3}, 5, {});
-  router_.EndStep();
-  woken.WaitForNotification();
+  EndStep();
+  EndStep();
   EXPECT_THAT(wakes, ::testing::ElementsAre(1, 0));
+  router_.OnToken({.request = 1}, 7, {});
+  router_.OnFinish({.request = 2}, v1::ABORTED, std::nullopt);
+  EndStep();
+  EXPECT_THAT(wakes, ::testing::ElementsAre(2, 1));
+}
+
+TEST_F(OutputRouterTest, NothingIsToldBeforeTheStepEnds) {
+  const auto stream = Live(1);
+  v1::WorkerGenerateResponse message;
+  EXPECT_EQ(stream->Take(&message), Next::kMessage);  // accepted
+  router_.OnToken({.request = 1}, 5, {});
+  EXPECT_EQ(stream->Take(&message), Next::kNothing);
+  EndStep();
+  EXPECT_EQ(stream->Take(&message), Next::kMessage);
 }
 
 TEST_F(OutputRouterTest, AStepDoesNotWaitForAReader) {
@@ -93,9 +106,9 @@ TEST_F(OutputRouterTest, AStreamThatEndedInAFailedStepIsWoken) {
   stream->set_reader([&] { woken.Notify(); });
   router_.OnFinish({.request = 1}, v1::ABORTED, std::nullopt);
   router_.FailAll(absl::UnavailableError("gone"));
-  router_.EndStep();
+  EndStep();
   woken.WaitForNotification();
-  EXPECT_TRUE(stream->status().ok());
+  EXPECT_EQ(stream->status(), absl::UnavailableError("gone"));
 }
 
 TEST_F(OutputRouterTest, ARequestWaitsUntilItsFirstStepOrItsEnd) {
@@ -109,10 +122,13 @@ TEST_F(OutputRouterTest, ARequestWaitsUntilItsFirstStepOrItsEnd) {
   Live(2);
   EXPECT_EQ(places(), 8);
   router_.OnFirstScheduled({.request = 1}, 0);
+  EndStep();
   EXPECT_EQ(places(), 9);
   router_.OnFinish({.request = 1}, v1::STOP, 2);
+  EndStep();
   EXPECT_EQ(places(), 9);
   router_.OnFinish({.request = 2}, v1::ABORTED, std::nullopt);
+  EndStep();
   EXPECT_EQ(places(), 10);
 }
 
@@ -122,12 +138,14 @@ TEST_F(OutputRouterTest, ASlowReaderEndsItsOwnStreamAlone) {
     router_.OnToken({.request = 1}, token, {});
     router_.OnToken({.request = 2}, token, {});
   }
+  EndStep();
   EXPECT_EQ(slow->status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(other->status().ok());
   EXPECT_EQ(NumAborts(), 1);
   // It is live until the scheduler has ended it.
   EXPECT_NE(router_.Find("id-1"), nullptr);
   router_.OnFinish({.request = 1}, v1::ABORTED, std::nullopt);
+  EndStep();
   EXPECT_EQ(router_.Find("id-1"), nullptr);
 }
 
@@ -135,6 +153,7 @@ TEST_F(OutputRouterTest, LogprobsOfAPromptCanBeTooManyForAReader) {
   const auto slow = Live(1, 2);
   router_.OnPromptLogprobs({.request = 1},
                            std::vector<v1::PositionLogprobs>(3));
+  EndStep();
   EXPECT_EQ(slow->status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(NumAborts(), 1);
 }
@@ -152,17 +171,18 @@ TEST_F(OutputRouterTest, FailAllEndsEveryStream) {
   // What the scheduler still says of them goes nowhere.
   router_.OnToken({.request = 1}, 5, {});
   router_.OnFinish({.request = 1}, v1::STOP, 2);
+  EndStep();
 }
 
 TEST_F(OutputRouterTest, SaysOnceWhenNothingIsLive) {
   Live(1);
   int calls = 0;
   router_.WhenEmpty([&] { ++calls; });
-  router_.EndStep();
+  EndStep();
   EXPECT_EQ(calls, 0);
   router_.OnFinish({.request = 1}, v1::STOP, 2);
-  router_.EndStep();
-  router_.EndStep();
+  EndStep();
+  EndStep();
   EXPECT_EQ(calls, 1);
   router_.WhenEmpty([&] { ++calls; });
   EXPECT_EQ(calls, 2);
