@@ -14,6 +14,10 @@ constexpr float kLeast = -std::numeric_limits<float>::infinity();
 // So many are sorted without a second thought.
 constexpr size_t kFew = 1024;
 
+// So many blocks hold one of the best, at least, where looking into the blocks
+// of the best is worth it.
+constexpr size_t kBlocksOfOneBest = 4;
+
 // A top-p is looked for among so many of the best ids, in turn.
 constexpr int kLikelyTopP[] = {32, 256};
 
@@ -38,6 +42,12 @@ void Candidates::Reset(absl::Span<const float> logits, float temperature) {
 
 void Candidates::KeepTopK(uint32_t k) {
   if (k >= (listed_ ? ids_.size() : logits_.size())) return;
+  if (!listed_ && k > block_sums_.size() / kBlocksOfOneBest) {
+    WeighAll();
+    const auto one = [](uint32_t) { return 1.0; };
+    if (FillBuckets(one) > k) KeepUpTo(IdAt(k, one));
+    return;
+  }
   if (!listed_) ListFrom(blocks_.LargeLogit(static_cast<int>(k)));
   if (k >= ids_.size()) return;
   sorted_ = ids_;
@@ -48,21 +58,31 @@ void Candidates::KeepTopK(uint32_t k) {
 
 void Candidates::KeepTopP(float p) {
   if (p >= 1) return;
-  if (!listed_) {
-    const double target = static_cast<double>(p) * WeighAll();
-    for (const int num_best : kLikelyTopP) {
-      ListFrom(blocks_.LargeLogit(num_best));
-      if (ids_.size() > kFew) break;
-      SortIds();
-      if (KeepWeight(target)) return;
-    }
-    ListFrom(kLeast);
+  if (!listed_ && KeepLikelyTopP(p)) return;
+  if (listed_ && ids_.size() <= kFew) {
+    SortIds();
+    double total = 0;
+    for (const uint32_t id : sorted_) total += all_weights_[id];
+    KeepWeight(static_cast<double>(p) * total);
+    return;
   }
-  if (ids_.size() > kFew) return KeepTopPOfMany(p);
-  SortIds();
-  double total = 0;
-  for (const uint32_t id : sorted_) total += all_weights_[id];
-  KeepWeight(static_cast<double>(p) * total);
+  const auto weight = [this](uint32_t id) -> double {
+    return all_weights_[id];
+  };
+  const double total = FillBuckets(weight);
+  KeepUpTo(IdAt(static_cast<double>(p) * total, weight));
+}
+
+bool Candidates::KeepLikelyTopP(float p) {
+  const double target = static_cast<double>(p) * WeighAll();
+  for (const int num_best : kLikelyTopP) {
+    ListFrom(blocks_.LargeLogit(num_best));
+    if (ids_.size() > kFew) break;
+    SortIds();
+    if (KeepWeight(target)) return true;
+  }
+  listed_ = false;
+  return false;
 }
 
 bool Candidates::KeepWeight(double target) {
@@ -161,42 +181,55 @@ void Candidates::SortIds() {
   std::sort(sorted_.begin(), sorted_.end(), blocks_.by_logit());
 }
 
-// Only the bucket where the running weight reaches its target is sorted.
-void Candidates::KeepTopPOfMany(float p) {
-  FillBuckets();
+template <typename Visit>
+void Candidates::ForEach(Visit visit) const {
+  if (listed_) {
+    for (const uint32_t id : ids_) visit(id);
+    return;
+  }
+  for (uint32_t id = 0; id < all_weights_.size(); ++id) {
+    if (all_weights_[id] != 0) visit(id);
+  }
+}
+
+// Monotonic: rounding keeps the order of differences and of products. Weights
+// are 0 from e^-87 on, so no candidate is beyond the last bucket.
+int Candidates::BucketOf(uint32_t id) const {
+  constexpr float kBucketsPerLogit = (kNumBuckets - 1) / 88.0f;
+  const float logit = blocks_.logit(id);
+  if (logit == blocks_.best()) return 0;
+  return static_cast<int>((blocks_.best() - logit) *
+                          (scale_ * kBucketsPerLogit));
+}
+
+template <typename AmountOf>
+double Candidates::FillBuckets(AmountOf amount_of) {
+  std::fill(buckets_.begin(), buckets_.end(), 0);
+  ForEach([&](uint32_t id) { buckets_[BucketOf(id)] += amount_of(id); });
   double total = 0;
-  for (const double weight : buckets_) total += weight;
-  const double target = static_cast<double>(p) * total;
+  for (const double amount : buckets_) total += amount;
+  return total;
+}
+
+template <typename AmountOf>
+uint32_t Candidates::IdAt(double target, AmountOf amount_of) {
   int bucket = 0;
   double sum = 0;
   while (sum + buckets_[bucket] < target) sum += buckets_[bucket++];
   sorted_.clear();
-  for (const uint32_t id : ids_) {
+  ForEach([&](uint32_t id) {
     if (BucketOf(id) == bucket) sorted_.push_back(id);
-  }
+  });
   std::sort(sorted_.begin(), sorted_.end(), blocks_.by_logit());
-  if (!KeepWeight(target - sum)) KeepUpTo(sorted_.back());
-}
-
-void Candidates::FillBuckets() {
-  std::fill(buckets_.begin(), buckets_.end(), 0);
-  float least = blocks_.best();
-  for (const uint32_t id : ids_) least = std::min(least, blocks_.logit(id));
-  buckets_per_logit_ = (kNumBuckets - 1) / (blocks_.best() - least);
-  if (!std::isfinite(buckets_per_logit_)) buckets_per_logit_ = 0;
-  for (size_t i = 0; i < ids_.size(); ++i) {
-    buckets_[BucketOf(ids_[i])] += weights_[i];
+  for (const uint32_t id : sorted_) {
+    sum += amount_of(id);
+    if (sum >= target) return id;
   }
-}
-
-// Monotonic: rounding keeps the order of differences and of products.
-int Candidates::BucketOf(uint32_t id) const {
-  const float logit = blocks_.logit(id);
-  if (logit == blocks_.best()) return 0;
-  return static_cast<int>((blocks_.best() - logit) * buckets_per_logit_);
+  return sorted_.back();
 }
 
 void Candidates::KeepUpTo(uint32_t last) {
+  if (!listed_) ListFrom(blocks_.logit(last));
   KeepIf([&](size_t i) { return !blocks_.IsBetter(last, ids_[i]); });
 }
 

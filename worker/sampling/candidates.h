@@ -19,9 +19,9 @@ namespace lockstep {
 //   const uint32_t id = candidates.Draw(noise);
 //
 // Costs a pass or a few over the logits; what is sorted are the best few of
-// them or, where these do not hold the mass of a top-p, those at the border
-// between kept and dropped. All sums are of doubles in a fixed order. Holds
-// scratch for one thread; allocates nothing after its construction.
+// them or, where more are kept, those at the border between kept and dropped.
+// All sums are of doubles in a fixed order. Holds scratch for one thread;
+// allocates nothing after its construction.
 class Candidates {
  public:
   explicit Candidates(int vocab_size);
@@ -60,9 +60,19 @@ class Candidates {
   void SortIds();
   // The best whose weights sum to `target`, of sorted_; false if they do not.
   bool KeepWeight(double target);
-  void KeepTopPOfMany(float p);
-  void FillBuckets();
+  // If it is among the few best; else they are not listed.
+  bool KeepLikelyTopP(float p);
+
+  template <typename Visit>
+  void ForEach(Visit visit) const;
   int BucketOf(uint32_t id) const;
+  // Returns the sum of the amounts.
+  template <typename AmountOf>
+  double FillBuckets(AmountOf amount_of);
+  // The id with which the running amount, the best first, reaches `target`.
+  template <typename AmountOf>
+  uint32_t IdAt(double target, AmountOf amount_of);
+
   // Those at least as good as `last`.
   void KeepUpTo(uint32_t last);
   template <typename Keep>
@@ -78,7 +88,6 @@ class Candidates {
   std::vector<float> weights_;    // of ids_
   std::vector<uint32_t> sorted_;  // some of ids_, the best first
   std::vector<double> buckets_;   // the weight of each
-  float buckets_per_logit_ = 0;
 };
 
 }  // namespace lockstep
