@@ -52,10 +52,11 @@ absl::Status LeaderSource::Next(bool idle, Frame* frame) {
   frame->messages.clear();
   LOCKSTEP_RETURN_IF_ERROR(
       inbox_->Drain(idle, kMaxMessagesOfFrame, &frame->messages));
+  frame->step = ++step_;
+  if (told_failure_.load(std::memory_order_acquire)) return failure_->status();
+  if (followers_.empty()) return absl::OkStatus();
   absl::MutexLock lock(&send_mutex_);
   if (told_failure_) return failure_->status();
-  frame->step = ++step_;
-  if (followers_.empty()) return absl::OkStatus();
   bytes_.clear();
   AppendFrame(epoch_, *frame, &bytes_);
   owes_digest_ = true;
@@ -64,9 +65,10 @@ absl::Status LeaderSource::Next(bool idle, Frame* frame) {
 }
 
 absl::Status LeaderSource::Agree(const Digest& digest) {
+  if (told_failure_.load(std::memory_order_acquire)) return failure_->status();
+  if (followers_.empty()) return absl::OkStatus();
   absl::MutexLock lock(&send_mutex_);
   if (told_failure_) return failure_->status();
-  if (followers_.empty()) return absl::OkStatus();
   bytes_.clear();
   AppendDigest(digest, &bytes_);
   owes_digest_ = false;
@@ -96,7 +98,7 @@ void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
   failure.set_reason(cause.reason);
 
   absl::MutexLock lock(&send_mutex_);
-  if (std::exchange(told_failure_, true)) return;
+  if (told_failure_.exchange(true)) return;
   bytes_.clear();
   if (owes_digest_) AppendDigest(kNoDigest, &bytes_);
   AppendFailure(epoch_, failure, &bytes_);

@@ -6,6 +6,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -64,11 +65,12 @@ class LeaderSource final : public FrameSource {
   const std::unique_ptr<IoThread> io_;
   std::vector<std::unique_ptr<Follower>> followers_;
 
+  uint64_t step_ = 0;  // step thread
+
   // Frames and the failure leave one after the other.
   absl::Mutex send_mutex_;
-  uint64_t step_ ABSL_GUARDED_BY(send_mutex_) = 0;
   bool owes_digest_ ABSL_GUARDED_BY(send_mutex_) = false;
-  bool told_failure_ ABSL_GUARDED_BY(send_mutex_) = false;
+  std::atomic<bool> told_failure_ = false;          // written under send_mutex_
   std::string bytes_ ABSL_GUARDED_BY(send_mutex_);  // being sent
 
   absl::Mutex left_mutex_;

@@ -25,7 +25,6 @@ StepHistory::StepHistory(int capacity) : capacity_(capacity) {
 }
 
 void StepHistory::Record(const Entry& entry) {
-  absl::MutexLock lock(&mutex_);
   if (ring_.size() < capacity_) {
     ring_.push_back(entry);
   } else {
@@ -35,7 +34,6 @@ void StepHistory::Record(const Entry& entry) {
 }
 
 std::vector<StepHistory::Entry> StepHistory::Entries() const {
-  absl::MutexLock lock(&mutex_);
   if (ring_.size() < capacity_) return ring_;
   std::vector<Entry> result(ring_.begin() + next_, ring_.end());
   result.insert(result.end(), ring_.begin(), ring_.begin() + next_);

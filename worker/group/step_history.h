@@ -1,8 +1,5 @@
 #pragma once
 
-#include <absl/base/thread_annotations.h>
-#include <absl/synchronization/mutex.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,7 +11,7 @@ namespace lockstep {
 // The last steps of a rank, for the log when the group fails: laid beside
 // another rank's, they show the first step that differs.
 //
-// Any thread. Record allocates nothing.
+// The step thread's, in which Record allocates nothing.
 class StepHistory {
  public:
   struct Entry {
@@ -39,9 +36,8 @@ class StepHistory {
 
  private:
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
-  std::vector<Entry> ring_ ABSL_GUARDED_BY(mutex_);
-  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;  // where the next entry goes
+  std::vector<Entry> ring_;
+  size_t next_ = 0;  // where the next entry goes
 };
 
 }  // namespace lockstep

@@ -30,15 +30,11 @@ StepWatchdog::~StepWatchdog() {
 }
 
 void StepWatchdog::BeginStep(uint64_t step) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  running_ = step;
-  begin_ = std::chrono::steady_clock::now();
+  begin_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+  running_.store(step, std::memory_order_release);
 }
 
-void StepWatchdog::EndStep() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  running_ = 0;
-}
+void StepWatchdog::EndStep() { running_.store(0, std::memory_order_release); }
 
 // Looks a few times within the limit, so that a step costs no wake-up.
 void StepWatchdog::Watch() {
@@ -46,9 +42,10 @@ void StepWatchdog::Watch() {
       absl::ToChronoNanoseconds(std::min(limit_ / 4, kLongestPause));
   std::unique_lock<std::mutex> lock(mutex_);
   while (!changed_.wait_for(lock, pause, [this] { return destroyed_; })) {
+    const uint64_t step = running_.load(std::memory_order_acquire);
+    const auto begin = begin_.load(std::memory_order_relaxed);
     const auto now = std::chrono::steady_clock::now();
-    if (running_ == 0 || absl::FromChrono(now - begin_) <= limit_) continue;
-    const uint64_t step = running_;
+    if (step == 0 || absl::FromChrono(now - begin) <= limit_) continue;
     lock.unlock();
     return overdue_(step);
   }

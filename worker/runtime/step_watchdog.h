@@ -2,6 +2,7 @@
 
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace lockstep {
 //   watchdog.BeginStep(step);  …  watchdog.EndStep();
 //
 // `overdue` is called at most once, on the thread "watchdog". Begin and End are
-// the step thread's.
+// the step thread's; they take no lock.
 class StepWatchdog {
  public:
   StepWatchdog(absl::Duration limit,
@@ -36,12 +37,15 @@ class StepWatchdog {
   const absl::Duration limit_;
   const std::function<void(uint64_t step)> overdue_;
 
-  // Not absl's, whose waits follow the wall clock. Guards all below.
+  // A step writes these two without a lock, begin first: whoever sees a step
+  // sees when it, or a later one, began.
+  std::atomic<std::chrono::steady_clock::time_point> begin_;
+  std::atomic<uint64_t> running_ = 0;  // its step; 0: none
+
+  // Not absl's, whose waits follow the wall clock.
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t running_ = 0;                         // its step; 0: none
-  std::chrono::steady_clock::time_point begin_;  // of running_
-  bool destroyed_ = false;
+  bool destroyed_ = false;  // guarded by mutex_
   std::thread thread_;
 };
 
