@@ -1,5 +1,6 @@
 #include "tests/testing/tiny_model.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
@@ -64,7 +65,11 @@ const char* SafetensorsType(DType type) {
 }  // namespace
 
 DType StoredType(const TinyModel& model, const TinyTensor& tensor) {
-  return tensor.shape.size() == 1 ? DType::kF32 : model.type;
+  if (tensor.shape.size() == 1) return DType::kF32;
+  const bool row_parallel = absl::StrContains(tensor.name, "o_proj") ||
+                            absl::StrContains(tensor.name, "down_proj");
+  return row_parallel ? model.row_parallel_type.value_or(model.type)
+                      : model.type;
 }
 
 std::string StoredBytes(const TinyModel& model, const TinyTensor& tensor) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ struct TinyModel {
   // Of all matrices; norms are always F32. A Hugging Face folder takes F32, F16
   // and BF16.
   kernels::DType type = kernels::DType::kF32;
+  // Of o and down, where theirs is another.
+  std::optional<kernels::DType> row_parallel_type;
 
   // For tests of bad files: these names are left out.
   std::vector<std::string> left_out;

@@ -1,0 +1,151 @@
+// The determinism contract: what a watched request gets in random schedules is,
+// bit for bit, what it gets alone. See docs/determinism.md.
+//
+// LOCKSTEP_SCHEDULE_SEED to begin at another seed than 0, which repeats a
+// failure; LOCKSTEP_SCHEDULES for another number of them than 200.
+
+#include <absl/status/statusor.h>
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/ops.h"
+#include "kernels/thread_pool.h"
+#include "tests/integration/contract_models.h"
+#include "tests/integration/schedule.h"
+#include "tests/integration/shrink_schedule.h"
+#include "tests/integration/watched_run.h"
+
+namespace lockstep {
+namespace {
+
+using testing::Configuration;
+using testing::Observation;
+using testing::Schedule;
+
+// From this number on, each of kEvents must have come about kEnough times.
+constexpr uint32_t kManySchedules = 200;
+constexpr int kEnough = 8;
+constexpr const char* kEvents[] = {
+    "cache hit",   "chunked prefill", "mate aborted", "others in its batch",
+    "preempted",   "resumed",         "1 ranks",      "2 ranks",
+    "4 ranks",     "8 ranks",         "1 threads",    "2 threads",
+    "3 threads",   "4 threads",       "pages of 1",   "pages of 4",
+    "pages of 16", "pages of 64",     "pages of 256", "reference"};
+
+uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoul(value, nullptr, 10);
+}
+
+// The reference's kernels are slow: they get a small share.
+std::vector<std::string> IsasOfThisMachine() {
+  kernels::ThreadPool pool({.num_threads = 1});
+  std::vector<std::string> isas;
+  for (const char* isa : {"reference", "avx2", "avx2", "avx2", "avx512_vnni",
+                          "avx512_vnni", "avx512_vnni"}) {
+    if (kernels::Ops::Create(isa, &pool).ok()) isas.push_back(isa);
+  }
+  return isas;
+}
+
+class Determinism : public ::testing::Test {
+ protected:
+  Determinism()
+      : models_(testing::MakeContractModels(
+            absl::StrCat(::testing::TempDir(), "contract"))),
+        configurations_(testing::AllConfigurations(models_)),
+        isas_(IsasOfThisMachine()) {}
+
+  // What went wrong, or was another bit; empty if nothing.
+  std::string Failure(const Configuration& configuration,
+                      const Schedule& schedule) {
+    events_.clear();
+    const auto& sizes = configuration.model->num_ranks;
+    const absl::StatusOr<Observation> alone = testing::RunSchedule(
+        configuration, testing::Alone(schedule, sizes.front()), {});
+    if (!alone.ok()) return absl::StrCat("alone: ", alone.status().message());
+    const absl::StatusOr<Observation> found =
+        testing::RunSchedule(configuration, schedule, alone->tokens);
+    if (!found.ok()) return std::string(found.status().message());
+    events_ = found->events;
+    return testing::Difference(*alone, schedule, *found);
+  }
+
+  // Empty if the contract holds.
+  std::string Check(uint32_t seed) {
+    const Configuration& configuration =
+        configurations_[seed % configurations_.size()];
+    const auto& config = configuration.model->files.config;
+    const auto& sizes = configuration.model->num_ranks;
+    const Schedule schedule = testing::DrawSchedule(
+        seed, {.vocab_size = config.vocab_size,
+               .max_context = static_cast<int>(config.max_context),
+               .num_ranks = sizes,
+               .isas = isas_});
+    const std::string failure = Failure(configuration, schedule);
+    for (const std::string& event : events_) ++num_events_[event];
+    if (failure.empty()) return "";
+    const Schedule smallest =
+        testing::Shrink(schedule, [&](const Schedule& changed) {
+          return std::count(sizes.begin(), sizes.end(), changed.num_ranks) >
+                     0 &&
+                 !Failure(configuration, changed).empty();
+        });
+    return absl::StrCat(
+        "LOCKSTEP_SCHEDULE_SEED=", seed, ", ", testing::Describe(configuration),
+        ": ", failure, "\n", testing::Describe(schedule),
+        "\nThe least that fails: ", Failure(configuration, smallest), "\n",
+        testing::Describe(smallest));
+  }
+
+  void ExpectEnoughOfEverything() {
+    for (const char* event : kEvents) {
+      EXPECT_GE(num_events_[event], kEnough) << event;
+    }
+  }
+
+  const std::vector<testing::ContractModel> models_;
+  const std::vector<Configuration> configurations_;
+  const std::vector<std::string> isas_;
+  std::set<std::string> events_;  // of the last schedule
+  std::map<std::string, int> num_events_;
+};
+
+TEST_F(Determinism, NoScheduleChangesABitOfAWatchedRequest) {
+  const uint32_t first = FromEnvironment("LOCKSTEP_SCHEDULE_SEED", 0);
+  const uint32_t count = FromEnvironment("LOCKSTEP_SCHEDULES", kManySchedules);
+  std::cout << "schedules from LOCKSTEP_SCHEDULE_SEED=" << first
+            << ", LOCKSTEP_SCHEDULES=" << count << "\n";
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::string failure = Check(first + i);
+    ASSERT_EQ(failure, "");
+  }
+  for (const auto& [event, times] : num_events_) {
+    std::cout << event << ": " << times << "\n";
+  }
+  if (count >= kManySchedules) ExpectEnoughOfEverything();
+}
+
+TEST_F(Determinism, ModelsOfEightEqualSlicesAreTriedOnUpToEightRanks) {
+  const std::vector<int> all = {1, 2, 4, 8};
+  for (const testing::ContractModel& model : models_) {
+    if (model.name == "nine-heads-f16") {
+      EXPECT_EQ(model.num_ranks, std::vector<int>{3});
+    } else if (model.name == "llama-q6_k") {
+      EXPECT_EQ(model.num_ranks, std::vector<int>{1});
+    } else {
+      EXPECT_EQ(model.num_ranks, all) << model.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
