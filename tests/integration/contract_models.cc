@@ -95,7 +95,10 @@ std::vector<Configuration> AllConfigurations(
   for (const ContractModel& model : models) {
     for (const auto arithmetic :
          {kernels::Arithmetic::kStrict, kernels::Arithmetic::kFast}) {
-      configurations.push_back({&model, arithmetic});
+      for (const auto kv_type : {kernels::KvType::kF32, kernels::KvType::kBF16,
+                                 kernels::KvType::kInt8}) {
+        configurations.push_back({&model, arithmetic, kv_type});
+      }
     }
   }
   return configurations;
@@ -103,7 +106,8 @@ std::vector<Configuration> AllConfigurations(
 
 std::string Describe(const Configuration& configuration) {
   return absl::StrCat(configuration.model->name, " ",
-                      kernels::ArithmeticName(configuration.arithmetic));
+                      kernels::ArithmeticName(configuration.arithmetic), " ",
+                      kernels::KvTypeName(configuration.kv_type));
 }
 
 }  // namespace lockstep::testing

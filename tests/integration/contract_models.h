@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kernels/arithmetic.h"
+#include "kernels/kv_type.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::testing {
@@ -25,6 +26,7 @@ std::vector<ContractModel> MakeContractModels(const std::string& folder);
 struct Configuration {
   const ContractModel* model = nullptr;
   kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict;
+  kernels::KvType kv_type = kernels::KvType::kF32;
 };
 
 // All there are of `models`, which must outlive them.

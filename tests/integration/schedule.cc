@@ -56,10 +56,10 @@ class Draws {
     }
   }
 
-  // One in ten is longer than a tile or two of attention.
+  // One in ten is about as long as a chunk of attention, of 512 positions.
   v1::AddRequest Watched() {
     v1::AddRequest request;
-    AddTokens(Chance(10) ? Between(250, 500) : Between(1, 130), &request);
+    AddTokens(Chance(10) ? Between(400, 800) : Between(1, 130), &request);
     *request.mutable_sampling() = Sampling(Between(2, 80));
     request.mutable_sampling()->set_n(1);
     // Wanted logits of a prompt keep it out of the cache.

@@ -37,7 +37,7 @@ struct Schedule {
 // What a schedule may choose from.
 struct Choices {
   int vocab_size = 0;
-  int max_context = 0;         // of the model; at least 600
+  int max_context = 0;         // of the model; at least 900
   std::vector<int> num_ranks;  // sizes of a group
   std::vector<std::string> isas;
 };

@@ -33,7 +33,8 @@ EngineGroup::Options EngineOptions(const Configuration& configuration,
                      .max_step_tokens = limits.max_step_tokens,
                      .max_sequences = limits.max_sequences,
                      .max_logits_rows = limits.max_logits_rows,
-                     .arithmetic = configuration.arithmetic},
+                     .arithmetic = configuration.arithmetic,
+                     .kv_type = configuration.kv_type},
           .ranks = {.isa = schedule.isa, .threads = schedule.num_threads}};
 }
 
@@ -139,6 +140,7 @@ class Run {
       Happened("preempted");
     }
     if (!last && !watched->samples) Happened("chunked prefill");
+    if (watched->begin + watched->count > 512) Happened("long context");
     last_step_of_watched_ = *watched;
   }
 
