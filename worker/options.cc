@@ -10,6 +10,7 @@
 #include "common/byte_size.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
+#include "worker/runtime/numerics.h"
 
 DEFINE_string(model, "",
               "The model: a Hugging Face folder or a .gguf file. Required.");
@@ -40,10 +41,18 @@ DEFINE_int32(threads, 0,
              "Threads of the kernels of each rank. 0: the usable cores, shared "
              "among the ranks of this host.");
 DEFINE_string(cpu_isa, "auto",
-              "Instruction set of the kernels: auto, avx512, avx2 or "
-              "reference.");
+              "Instruction set of the kernels: auto, avx512_vnni, avx2 or "
+              "reference. It changes no bit of an answer.");
 DEFINE_int32(page_size, 16,
              "Tokens of a KV page, a power of two from 1 to 256.");
+DEFINE_string(arithmetic, "fast",
+              "How matrix products are computed: fast (activations, and plain "
+              "weights, rounded to integers of 8 or 14 bits) or strict "
+              "(weights as stored, activations in fp32). The same on all "
+              "ranks.");
+DEFINE_string(kv_cache_type, "auto",
+              "How keys and values are kept: bf16, fp32, int8 or auto (bf16 "
+              "in fast arithmetic, fp32 in strict). The same on all ranks.");
 DEFINE_string(kv_cache_memory, "auto",
               "Memory for KV pages of each rank, such as 512MiB, 2GiB or a "
               "number of bytes. auto: half of what packed weights leave of the "
@@ -144,6 +153,9 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
 
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Numerics numerics,
+      ParseNumerics(FLAGS_arithmetic, FLAGS_kv_cache_type));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_cache_memory_bytes,
                             KvCacheMemoryBytes());
 
@@ -155,6 +167,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                   .local_ranks = NumLocalRanks(),
                   .threads = FLAGS_threads,
                   .cpu_isa = FLAGS_cpu_isa,
+                  .numerics = numerics,
                   .page_size = FLAGS_page_size,
                   .kv_cache_memory_bytes = kv_cache_memory_bytes,
                   .num_pages = FLAGS_num_pages,
@@ -205,6 +218,8 @@ std::string WorkerOptions::ToString() const {
   add("step_timeout", absl::ToInt64Seconds(step_timeout));
   add("threads", rank.threads);
   add("cpu_isa", rank.cpu_isa);
+  add("arithmetic", rank.numerics.arithmetic_name());
+  add("kv_cache_type", rank.numerics.kv_type_name());
   add("page_size", rank.page_size);
   if (rank.kv_cache_memory_bytes > 0) {
     add("kv_cache_memory", rank.kv_cache_memory_bytes);

@@ -75,6 +75,10 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
       {"kv_cache_memory", "0",
        "--kv_cache_memory is \"0\"; it must be auto or a size such as "
        "512MiB, 2GiB or 65536 (bytes)."},
+      {"arithmetic", "exact",
+       "--arithmetic is \"exact\"; it must be fast or strict."},
+      {"kv_cache_type", "",
+       "--kv_cache_type is \"\"; it must be auto, bf16, fp32 or int8."},
       {"max_queued_requests", "0",
        "--max_queued_requests is 0; it must be 1 to 1048576."},
   };
@@ -85,6 +89,18 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
     EXPECT_EQ(options.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(options.status().message(), message);
   }
+}
+
+TEST_F(OptionsTest, TheArithmeticDecidesTheTypeOfTheKvCache) {
+  Numerics numerics = OptionsFromFlags()->rank.numerics;
+  EXPECT_STREQ(numerics.arithmetic_name(), "fast");
+  EXPECT_STREQ(numerics.kv_type_name(), "bf16");
+  Set("arithmetic", "strict");
+  numerics = OptionsFromFlags()->rank.numerics;
+  EXPECT_STREQ(numerics.arithmetic_name(), "strict");
+  EXPECT_STREQ(numerics.kv_type_name(), "fp32");
+  Set("kv_cache_type", "int8");
+  EXPECT_STREQ(OptionsFromFlags()->rank.numerics.kv_type_name(), "int8");
 }
 
 TEST_F(OptionsTest, TheMemoryOfTheKvCacheIsASize) {
@@ -110,6 +126,7 @@ TEST_F(OptionsTest, AreWrittenAsFlags) {
   EXPECT_EQ(text.find("--model=/models/tiny.gguf "), 0);
   EXPECT_NE(text.find(" --max_context=77 "), text.npos);
   EXPECT_NE(text.find(" --kv_cache_memory=auto "), text.npos);
+  EXPECT_NE(text.find(" --arithmetic=fast --kv_cache_type=bf16 "), text.npos);
 }
 
 TEST(DefaultModelName, IsTheLastPartOfThePath) {

@@ -36,24 +36,33 @@ TEST_F(WorkerTest, ServesWithHealthAndReflection) {
   EXPECT_THAT(*services, Contains("lockstep.v1.Worker"));
   EXPECT_TRUE(reflection.FilesOf("lockstep.v1.Worker.Generate").ok());
 
-  v1::ModelInfo model;
-  grpc::ClientContext context;
-  ASSERT_TRUE(group.stub->GetModelInfo(&context, {}, &model).ok());
+  const v1::ModelInfo model = ModelOf(group);
   EXPECT_EQ(model.name(), "tiny");
   EXPECT_EQ(model.max_context_tokens(), kEndlessTokens + 1000);
 }
 
 TEST_F(WorkerTest, TwoRanksGiveTheTokensOfOne) {
   Group one(1), two(2);
-  v1::ServerInfo info;
-  grpc::ClientContext context;
-  ASSERT_TRUE(two.stub->GetServerInfo(&context, {}, &info).ok());
-  ASSERT_THAT(info.identical_tensor_parallel_sizes(), Contains(1));
+  ASSERT_THAT(ServerOf(two).identical_tensor_parallel_sizes(), Contains(1));
   Call at_one(*one.stub, Request(100)), at_two(*two.stub, Request(100));
   EXPECT_TRUE(at_one.ReadToEnd().ok());
   EXPECT_TRUE(at_two.ReadToEnd().ok());
   EXPECT_EQ(at_one.tokens.size(), 100);
   EXPECT_EQ(at_one.tokens, at_two.tokens);
+  EXPECT_EQ(ModelOf(one).fingerprint(), ModelOf(two).fingerprint());
+}
+
+TEST_F(WorkerTest, SaysWhatItsBitsDependOn) {
+  Group strict(1, {"--arithmetic=strict"});
+  Group fast(1, {"--arithmetic=fast", "--kv_cache_type=int8"});
+  EXPECT_NE(ModelOf(strict).fingerprint(), ModelOf(fast).fingerprint());
+  EXPECT_EQ(ServerOf(strict).arithmetic(), "strict");
+  EXPECT_EQ(ServerOf(strict).kv_cache_type(), "fp32");
+  EXPECT_EQ(ServerOf(fast).arithmetic(), "fast");
+  EXPECT_EQ(ServerOf(fast).kv_cache_type(), "int8");
+  for (const char* text : {"fast arithmetic", "int8 KV cache"}) {
+    EXPECT_THAT(fast.leader->output(), HasSubstr(text));
+  }
 }
 
 TEST_F(WorkerTest, ACancelFreesThePages) {

@@ -127,6 +127,20 @@ class WorkerTest : public TinyModelTest {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<v1::Worker::Stub> stub;
   };
+
+  static v1::ModelInfo ModelOf(Group& group) {
+    v1::ModelInfo info;
+    grpc::ClientContext context;
+    EXPECT_TRUE(group.stub->GetModelInfo(&context, {}, &info).ok());
+    return info;
+  }
+
+  static v1::ServerInfo ServerOf(Group& group) {
+    v1::ServerInfo info;
+    grpc::ClientContext context;
+    EXPECT_TRUE(group.stub->GetServerInfo(&context, {}, &info).ok());
+    return info;
+  }
 };
 
 }  // namespace lockstep::testing

@@ -9,6 +9,8 @@
 namespace lockstep {
 namespace {
 
+using google::protobuf::FieldDescriptor;
+
 template <typename T>
 absl::Status CheckSame(int rank, absl::string_view what, const T& leader,
                        const T& follower) {
@@ -23,10 +25,14 @@ absl::Status CheckSameFlags(int rank, const v1::RankFlags& leader,
   const google::protobuf::Descriptor& flags = *v1::RankFlags::GetDescriptor();
   const google::protobuf::Reflection& values = *v1::RankFlags::GetReflection();
   for (int i = 0; i < flags.field_count(); ++i) {
-    const google::protobuf::FieldDescriptor* flag = flags.field(i);
+    const FieldDescriptor* flag = flags.field(i);
+    const auto value = [&values, flag](const v1::RankFlags& message) {
+      return flag->cpp_type() == FieldDescriptor::CPPTYPE_STRING
+                 ? values.GetString(message, flag)
+                 : absl::StrCat(values.GetUInt32(message, flag));
+    };
     LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, absl::StrCat("--", flag->name()),
-                                       values.GetUInt32(leader, flag),
-                                       values.GetUInt32(follower, flag)));
+                                       value(leader), value(follower)));
   }
   return absl::OkStatus();
 }
@@ -71,8 +77,6 @@ absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower) {
                                      follower.model_fingerprint()));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckSameFlags(rank, leader.flags(), follower.flags()));
-  LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "instruction set (--cpu_isa)",
-                                     leader.isa(), follower.isa()));
   return CheckSameHost(leader, follower);
 }
 

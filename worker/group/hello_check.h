@@ -7,7 +7,8 @@
 namespace lockstep {
 
 // Whether a follower's Hello fits the leader's own: a rank of this group, of
-// the same size, build, model, flags and instruction set, on the same host.
+// the same size, build, model and flags, on the same host. Instruction sets may
+// differ: they give the same bits.
 // FAILED_PRECONDITION names the rank and both values of the first difference.
 absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower);
 

@@ -18,7 +18,8 @@ v1::Hello HelloOf(int rank) {
   hello.set_model_fingerprint("model-a");
   hello.mutable_flags()->set_page_size(16);
   hello.mutable_flags()->set_max_context(4096);
-  hello.set_isa("avx512_vnni");
+  hello.mutable_flags()->set_arithmetic("fast");
+  hello.mutable_flags()->set_kv_cache_type("bf16");
   hello.set_boot_id("host-a");
   hello.set_pid_namespace("pid:[1]");
   return hello;
@@ -50,9 +51,12 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
       {[](v1::Hello& h) { h.mutable_flags()->clear_max_context(); },
        "rank 1 has another --max_context than the leader: its is 0, the "
        "leader's is 4096."},
-      {[](v1::Hello& h) { h.set_isa("avx2"); },
-       "rank 1 has another instruction set (--cpu_isa) than the leader: its "
-       "is avx2, the leader's is avx512_vnni."},
+      {[](v1::Hello& h) { h.mutable_flags()->set_arithmetic("strict"); },
+       "rank 1 has another --arithmetic than the leader: its is strict, the "
+       "leader's is fast."},
+      {[](v1::Hello& h) { h.mutable_flags()->set_kv_cache_type("int8"); },
+       "rank 1 has another --kv_cache_type than the leader: its is int8, the "
+       "leader's is bf16."},
       {[](v1::Hello& h) { h.set_boot_id("host-b"); },
        "rank 1 runs on another host than the leader (boot id host-b, the "
        "leader's is host-a); ranks exchange tensors over shared memory, so "

@@ -26,7 +26,6 @@ v1::Hello HelloOf(int rank, int size, int num_pages = 100) {
   hello.set_rank(rank);
   hello.set_tensor_parallel_size(size);
   hello.set_build_id("build");
-  hello.set_isa("avx2");
   hello.set_num_pages(num_pages);
   hello.set_process_id(1000 + rank);
   return hello;

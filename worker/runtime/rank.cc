@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kLeastLogitsRows = 64;
 
-// Of one rank's weights once packed: nearly what they take as stored.
+// Of one rank's weights once packed: at most a sixteenth more than as stored.
 absl::StatusOr<int64_t> PackedBytes(const ModelFiles& model, int size) {
   int64_t bytes = 0;
   for (const std::string& name : model.tensors->Names()) {
@@ -43,14 +43,15 @@ absl::StatusOr<int64_t> KvMemoryBytes(const RankOptions& options,
 
 KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
                            const Shard& shard, int64_t memory_bytes) {
-  return {.page_bytes = static_cast<int64_t>(
-              ModelEngine::PageBytes(model.config, shard, options.page_size)),
-          .page_size = options.page_size,
-          .num_pages = options.num_pages,
-          .memory_bytes = memory_bytes,
-          .max_sequences = options.max_sequences,
-          .max_context = options.max_context,
-          .model_max_context = model.config.max_context};
+  return {
+      .page_bytes = static_cast<int64_t>(ModelEngine::PageBytes(
+          model.config, shard, options.page_size, options.numerics.kv_type)),
+      .page_size = options.page_size,
+      .num_pages = options.num_pages,
+      .memory_bytes = memory_bytes,
+      .max_sequences = options.max_sequences,
+      .max_context = options.max_context,
+      .model_max_context = model.config.max_context};
 }
 
 }  // namespace
@@ -108,8 +109,9 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_max_step_tokens(options_.max_step_tokens);
   flags.set_max_sequences(options_.max_sequences);
   flags.set_max_context(options_.max_context);
+  flags.set_arithmetic(options_.numerics.arithmetic_name());
+  flags.set_kv_cache_type(options_.numerics.kv_type_name());
   hello.set_num_pages(own_num_pages_);
-  hello.set_isa(ops_->isa());
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
   hello.set_pid_namespace(PidNamespace());
@@ -158,7 +160,9 @@ absl::Status Rank::Load() {
       .page_size = scheduler_options_.page_size,
       .max_step_tokens = scheduler_options_.max_step_tokens,
       .max_sequences = scheduler_options_.max_sequences,
-      .max_logits_rows = scheduler_options_.max_logits_rows};
+      .max_logits_rows = scheduler_options_.max_logits_rows,
+      .arithmetic = options_.numerics.arithmetic,
+      .kv_type = options_.numerics.kv_type};
   LOCKSTEP_ASSIGN_OR_RETURN(
       engine_, ModelEngine::Create(model_, shard_, engine_options, &*ops_,
                                    collective_.get()));
@@ -183,12 +187,18 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   info.set_num_key_value_heads(config.num_kv_heads);
   info.mutable_weight_types()->Assign(model_.weight_types.begin(),
                                       model_.weight_types.end());
+  info.set_fingerprint(GenerationFingerprint(
+      model_.fingerprint, options_.numerics, identical_sizes()));
   return info;
 }
 
+std::vector<int> Rank::identical_sizes() const {
+  return IdenticalSizes(model_.config, model_.row_parallel_block,
+                        options_.size);
+}
+
 v1::ServerInfo Rank::server_info() const {
-  const std::vector<int> identical =
-      IdenticalSizes(model_.config, model_.row_parallel_block, options_.size);
+  const std::vector<int> identical = identical_sizes();
   v1::ServerInfo info;
   info.set_tensor_parallel_size(options_.size);
   info.mutable_identical_tensor_parallel_sizes()->Assign(identical.begin(),
@@ -199,6 +209,8 @@ v1::ServerInfo Rank::server_info() const {
   info.set_max_sequences(scheduler_options_.max_sequences);
   info.set_isa(ops_->isa());
   info.set_threads_per_rank(threads_);
+  info.set_arithmetic(options_.numerics.arithmetic_name());
+  info.set_kv_cache_type(options_.numerics.kv_type_name());
   return info;
 }
 
@@ -211,7 +223,8 @@ std::string Rank::Description() const {
       absl::StrJoin(model_.weight_types, "+"), ", tensor-parallel size ",
       options_.size, " (bit-identical sizes: ",
       absl::StrJoin(server.identical_tensor_parallel_sizes(), ", "), "), ",
-      server.isa(), ", ", threads_, " threads a rank, KV cache of ",
+      server.arithmetic(), " arithmetic, ", server.isa(), ", ", threads_,
+      " threads a rank, ", server.kv_cache_type(), " KV cache of ",
       scheduler_options_.num_pages, " pages = ", kv_tokens,
       " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
       " MiB a rank, context of ", scheduler_options_.max_context, " tokens");

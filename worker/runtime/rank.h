@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/ops.h"
 #include "kernels/thread_pool.h"
@@ -16,6 +17,7 @@
 #include "worker/engine/engine.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/kv_capacity.h"
+#include "worker/runtime/numerics.h"
 #include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
@@ -29,6 +31,7 @@ struct RankOptions {
   int local_ranks = 1;
   int threads = 0;  // of the kernels; 0: the cores, shared among local ranks
   std::string cpu_isa = "auto";
+  Numerics numerics;
   int page_size = 16;                 // tokens
   int64_t kv_cache_memory_bytes = 0;  // 0: see DefaultKvMemory
   int num_pages = 0;                  // 0: as memory allows
@@ -92,6 +95,9 @@ class Rank {
  private:
   Rank(const RankOptions& options, ModelFiles model, Shard shard,
        int64_t kv_memory_bytes);
+
+  // The tensor-parallel sizes whose answers are bit-identical to this group's.
+  std::vector<int> identical_sizes() const;
 
   const RankOptions options_;
   const ModelFiles model_;

@@ -1,0 +1,60 @@
+#include "worker/runtime/numerics.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+using kernels::Arithmetic;
+using kernels::KvType;
+
+TEST(ParseNumerics, AutoIsTheTypeThatSuitsTheArithmetic) {
+  EXPECT_EQ(ParseNumerics("fast", "auto")->kv_type, KvType::kBF16);
+  EXPECT_EQ(ParseNumerics("strict", "auto")->kv_type, KvType::kF32);
+}
+
+TEST(ParseNumerics, AnyTypeGoesWithAnyArithmetic) {
+  for (const Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
+    for (const KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+      const auto numerics = ParseNumerics(kernels::ArithmeticName(arithmetic),
+                                          kernels::KvTypeName(type));
+      ASSERT_TRUE(numerics.ok()) << numerics.status();
+      EXPECT_EQ(numerics->arithmetic, arithmetic);
+      EXPECT_EQ(numerics->kv_type, type);
+    }
+  }
+}
+
+TEST(ParseNumerics, NamesTheFlagAndWhatItMayBe) {
+  EXPECT_EQ(ParseNumerics("Fast", "auto").status(),
+            absl::InvalidArgumentError("--arithmetic is \"Fast\"; it must be "
+                                       "fast or strict."));
+  EXPECT_EQ(ParseNumerics("fast", "fp16").status(),
+            absl::InvalidArgumentError("--kv_cache_type is \"fp16\"; it must "
+                                       "be auto, bf16, fp32 or int8."));
+}
+
+TEST(GenerationFingerprint, TellsWhateverChangesBits) {
+  const Numerics strict;
+  const Numerics fast = {.arithmetic = Arithmetic::kFast};
+  const Numerics bf16 = {.kv_type = KvType::kBF16};
+  const std::vector<int> all = {1, 2, 4, 8};
+  const std::vector<int> alone = {1};
+  EXPECT_EQ(GenerationFingerprint("model", strict, all),
+            GenerationFingerprint("model", strict, all));
+  const std::set<std::string> different = {
+      GenerationFingerprint("model", strict, all),
+      GenerationFingerprint("other", strict, all),
+      GenerationFingerprint("model", fast, all),
+      GenerationFingerprint("model", bf16, all),
+      GenerationFingerprint("model", strict, alone),
+  };
+  EXPECT_EQ(different.size(), 5);
+}
+
+}  // namespace
+}  // namespace lockstep
