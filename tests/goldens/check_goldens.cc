@@ -1,6 +1,7 @@
 // Holds the engine to what a reference implementation computes; see README.md.
 //
 //   check_goldens --dir=tests/goldens/tiny [--model=MODEL.gguf]
+//       [--arithmetic=fast]
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
@@ -13,6 +14,7 @@
 #include <string>
 
 #include "tests/goldens/golden_check.h"
+#include "worker/runtime/numerics.h"
 
 DEFINE_string(dir, "", "the folder of goldens; or the first argument");
 DEFINE_string(model, "",
@@ -21,6 +23,10 @@ DEFINE_string(model, "",
 DEFINE_string(tensor_parallel_sizes, "",
               "comma-separated; default: 1, 2, 4, 8 and all that divide the "
               "heads");
+DEFINE_string(arithmetic, "strict", "strict or fast");
+DEFINE_string(kv_cache_type, "auto",
+              "bf16, fp32, int8 or auto: bf16 in fast arithmetic, fp32 in "
+              "strict");
 
 namespace {
 
@@ -33,7 +39,8 @@ std::string Models() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  gflags::SetUsageMessage("--dir=FOLDER [--model=FILE]");
+  gflags::SetUsageMessage(
+      "--dir=FOLDER [--model=FILE] [--arithmetic=fast] [--kv_cache_type=int8]");
   gflags::ParseCommandLineFlags(&argc, &argv, /*remove_flags=*/true);
   google::InitGoogleLogging(argv[0]);
 
@@ -50,6 +57,14 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+
+  const auto numerics =
+      lockstep::ParseNumerics(FLAGS_arithmetic, FLAGS_kv_cache_type);
+  if (!numerics.ok()) {
+    std::cerr << "check_goldens: " << numerics.status().message() << "\n";
+    return 2;
+  }
+  options.numerics = *numerics;
 
   const auto counts = lockstep::goldens::CheckGoldens(options, std::cout);
   if (!counts.ok()) {

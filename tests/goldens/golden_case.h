@@ -16,7 +16,7 @@ struct GoldenPrompt {
   // Of the last logits_rows positions; [logits_rows, vocab_size], or empty.
   int logits_rows = 0;
   std::vector<float> logits;
-  // The most probable ids after the prompt, with their natural-log
+  // The most probable ids after the prompt, best first, with their natural-log
   // probabilities; or empty.
   std::vector<std::pair<uint32_t, float>> top_logprobs;
 
@@ -35,9 +35,9 @@ struct GoldenCase {
   std::string name;        // "llama fp32"
   std::string model_path;  // what OpenModel takes
   std::string sha256;      // of the model's file, hex; empty: not known
-  // A logit or log-probability may differ by less than this; ids are compared
-  // up to the first step whose margin is below it.
-  float tolerance = 0;
+  // How far an engine that computes in float32 throughout may be off, in a
+  // logit or log-probability: for the order of its sums.
+  float rounding = 0;
   std::vector<GoldenPrompt> prompts;
 };
 

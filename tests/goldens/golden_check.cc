@@ -2,11 +2,16 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <openssl/evp.h>
 
+#include <map>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/mapped_file.h"
 #include "common/status_macros.h"
@@ -15,6 +20,7 @@
 #include "tests/goldens/golden_runner.h"
 #include "tests/goldens/golden_set.h"
 #include "tests/goldens/prompt_ids.h"
+#include "tests/goldens/tolerance.h"
 #include "tokenizer_service/tokenizer_factory.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
@@ -101,23 +107,59 @@ void CheckPrompts(const GoldenCase& golden, Report* report) {
                                   golden.prompts.size()));
 }
 
-void CheckAtSize(const GoldenCase& golden, const ModelFiles& model, int size,
-                 Report* report) {
+// The answers of a group of `size`; nothing where there are none.
+std::optional<std::vector<GoldenAnswer>> CheckAtSize(const GoldenCase& golden,
+                                                     const ModelFiles& model,
+                                                     int size,
+                                                     const Numerics& numerics,
+                                                     Report* report) {
   const std::string name =
       absl::StrCat(golden.name, ", ", size, size == 1 ? " rank" : " ranks");
   if (const absl::Status status = CheckSize(model, size); !status.ok()) {
-    return report->Skip(name, status.message());
+    report->Skip(name, status.message());
+    return std::nullopt;
   }
-  const auto answers = AnswerPrompts(model, size, golden.prompts);
-  if (!answers.ok()) return report->Fail(name, answers.status().message());
+  auto answers = AnswerPrompts(model, size, numerics, golden.prompts);
+  if (!answers.ok()) {
+    report->Fail(name, answers.status().message());
+    return std::nullopt;
+  }
+  const Tolerance tolerance = ToleranceFor(
+      golden, /*quantized_weights=*/model.row_parallel_block > 1, numerics);
   Comparison comparison;
   for (size_t i = 0; i < golden.prompts.size(); ++i) {
-    Add(golden.prompts[i], (*answers)[i], golden.tolerance, &comparison);
+    Add(golden.prompts[i], (*answers)[i], tolerance, &comparison);
   }
-  const bool agrees = comparison.largest_difference < golden.tolerance &&
-                      !comparison.first_differing.has_value();
-  if (!agrees) return report->Fail(name, Describe(comparison));
-  report->Pass(name, Describe(comparison));
+  if (Agrees(comparison, tolerance)) {
+    report->Pass(name, Describe(comparison));
+  } else {
+    report->Fail(name, Describe(comparison));
+  }
+  return *std::move(answers);
+}
+
+// That sizes whose slices are the same give the same bits. `answers` are by
+// size.
+void CheckSameBits(const GoldenCase& golden, const ModelFiles& model,
+                   const std::map<int, std::vector<GoldenAnswer>>& answers,
+                   Report* report) {
+  if (answers.empty()) return;
+  const auto& [first, expected] = *answers.begin();
+  std::vector<int> same, other;
+  for (const int size :
+       IdenticalSizes(model.config, model.row_parallel_block, first)) {
+    const auto found = answers.find(size);
+    if (found == answers.end()) continue;
+    (found->second == expected ? same : other).push_back(size);
+  }
+  const std::string name =
+      absl::StrCat(golden.name, ", ranks ", absl::StrJoin(same, ", "));
+  if (!other.empty()) {
+    report->Fail(name, absl::StrCat("other logits or ids on ",
+                                    absl::StrJoin(other, ", "), " ranks"));
+  } else if (same.size() > 1) {
+    report->Pass(name, "the same logits and ids, bit for bit");
+  }
 }
 
 void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
@@ -137,9 +179,12 @@ void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
     return report->Fail(golden.name, model.status().message());
   }
   CheckPrompts(golden, report);
+  std::map<int, std::vector<GoldenAnswer>> answers;
   for (const int size : SizesToTry(model->config, options)) {
-    CheckAtSize(golden, *model, size, report);
+    auto of_size = CheckAtSize(golden, *model, size, options.numerics, report);
+    if (of_size.has_value()) answers[size] = *std::move(of_size);
   }
+  CheckSameBits(golden, *model, answers, report);
 }
 
 }  // namespace
@@ -148,6 +193,8 @@ absl::StatusOr<GoldenCounts> CheckGoldens(const GoldenCheckOptions& options,
                                           std::ostream& out) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto cases,
                             FindGoldens(options.folder, options.models));
+  out << options.numerics.arithmetic_name() << " arithmetic, "
+      << options.numerics.kv_type_name() << " KV cache" << std::endl;
   Report report(&out);
   for (const GoldenCase& golden : cases) CheckCase(golden, options, &report);
   return report.counts();

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "worker/runtime/numerics.h"
+
 namespace lockstep::goldens {
 
 struct GoldenCheckOptions {
@@ -15,6 +17,7 @@ struct GoldenCheckOptions {
   std::string models;
   // Empty: 1, 2, 4, 8 and those that divide the model's heads.
   std::vector<int> tensor_parallel_sizes;
+  Numerics numerics;
 };
 
 struct GoldenCounts {
@@ -24,9 +27,10 @@ struct GoldenCounts {
 };
 
 // Runs the goldens of a folder (see FindGoldens) through scheduler and engine,
-// each at every tensor-parallel size, and writes a line for each to `out`. What
-// is not supported is skipped, with the refusal. An error is about the golden
-// files themselves.
+// each at every tensor-parallel size, and writes a line for each to `out`; one
+// more says whether the sizes that should give the same bits do. What is not
+// supported is skipped, with the refusal. An error is about the golden files
+// themselves.
 absl::StatusOr<GoldenCounts> CheckGoldens(const GoldenCheckOptions& options,
                                           std::ostream& out);
 

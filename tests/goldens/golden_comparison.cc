@@ -40,13 +40,17 @@ double LogSumExp(absl::Span<const float> logits) {
   return max + std::log(sum);
 }
 
-double LogprobDifference(const GoldenPrompt& prompt,
-                         const GoldenAnswer& answer) {
+// Of the `top` likeliest ids.
+double LogprobDifference(const GoldenPrompt& prompt, const GoldenAnswer& answer,
+                         int top) {
   if (answer.logits.empty()) return kInfinite;
   const std::vector<float>& logits = answer.logits.back();
   const double normalizer = LogSumExp(logits);
   double largest = 0;
-  for (const auto& [id, logprob] : prompt.top_logprobs) {
+  const auto top_logprobs =
+      absl::MakeConstSpan(prompt.top_logprobs)
+          .first(std::min<size_t>(top, prompt.top_logprobs.size()));
+  for (const auto& [id, logprob] : top_logprobs) {
     if (id >= logits.size()) return kInfinite;
     largest = std::max(largest, Distance(logits[id] - normalizer, logprob));
   }
@@ -56,25 +60,27 @@ double LogprobDifference(const GoldenPrompt& prompt,
 }  // namespace
 
 void Add(const GoldenPrompt& prompt, const GoldenAnswer& answer,
-         float tolerance, Comparison* comparison) {
-  const double difference = prompt.logits_rows > 0
-                                ? LogitDifference(prompt, answer)
-                                : LogprobDifference(prompt, answer);
+         const Tolerance& tolerance, Comparison* comparison) {
+  const double difference =
+      prompt.logits_rows > 0
+          ? LogitDifference(prompt, answer)
+          : LogprobDifference(prompt, answer, tolerance.top_logprobs);
   if (difference >= comparison->largest_difference) {
     comparison->largest_difference = difference;
     comparison->largest_at = prompt.name;
   }
 
   for (int step = 0; step < prompt.greedy.size(); ++step) {
-    // A tie in all but name: from here on both continuations are right.
-    if (prompt.margins[step] < tolerance) return;
-    ++comparison->ids_compared;
     const uint32_t expected = prompt.greedy[step];
     const uint32_t found = step < answer.tokens.size()
                                ? answer.tokens[step]
                                : std::numeric_limits<uint32_t>::max();
-    if (found == expected) continue;
-    if (!comparison->first_differing.has_value()) {
+    if (found == expected) {
+      ++comparison->ids_equal;
+      continue;
+    }
+    if (prompt.margins[step] >= tolerance.margin &&
+        !comparison->first_differing.has_value()) {
       comparison->first_differing = {prompt.name, step, found, expected,
                                      prompt.margins[step]};
     }
@@ -82,12 +88,17 @@ void Add(const GoldenPrompt& prompt, const GoldenAnswer& answer,
   }
 }
 
+bool Agrees(const Comparison& comparison, const Tolerance& tolerance) {
+  return comparison.largest_difference < tolerance.difference &&
+         !comparison.first_differing.has_value();
+}
+
 std::string Describe(const Comparison& comparison) {
   const std::string logits =
       absl::StrFormat("largest logit difference %.2g (%s)",
                       comparison.largest_difference, comparison.largest_at);
   if (!comparison.first_differing.has_value()) {
-    return absl::StrCat(logits, ", ", comparison.ids_compared,
+    return absl::StrCat(logits, ", ", comparison.ids_equal,
                         " greedy ids equal");
   }
   const DifferingId& id = *comparison.first_differing;

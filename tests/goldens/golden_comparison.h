@@ -6,10 +6,11 @@
 
 #include "tests/goldens/golden_case.h"
 #include "tests/goldens/golden_runner.h"
+#include "tests/goldens/tolerance.h"
 
 namespace lockstep::goldens {
 
-// Where greedy ids part for the first time, at a step with a clear winner.
+// Where greedy ids part, at a step with a clear winner.
 struct DifferingId {
   std::string prompt;
   int step = 0;
@@ -27,12 +28,17 @@ struct Comparison {
   // reference has those; infinite where a row is missing or has a NaN.
   double largest_difference = 0;
   std::string largest_at;  // the prompt
-  int ids_compared = 0;
+  int ids_equal = 0;
   std::optional<DifferingId> first_differing;
 };
 
+// Ids are compared up to the first that differs; where the reference's margin
+// is within the tolerance there, both continuations are right.
 void Add(const GoldenPrompt& prompt, const GoldenAnswer& answer,
-         float tolerance, Comparison* comparison);
+         const Tolerance& tolerance, Comparison* comparison);
+
+// Whether nothing is farther from the reference than `tolerance`.
+bool Agrees(const Comparison& comparison, const Tolerance& tolerance);
 
 // One clause: what agrees, and what does not.
 std::string Describe(const Comparison& comparison);

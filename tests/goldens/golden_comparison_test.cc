@@ -7,11 +7,12 @@
 
 #include "tests/goldens/golden_case.h"
 #include "tests/goldens/golden_runner.h"
+#include "tests/goldens/tolerance.h"
 
 namespace lockstep::goldens {
 namespace {
 
-constexpr float kTolerance = 1e-3;
+constexpr Tolerance kTolerance = {.difference = 1e-3, .margin = 2e-3};
 
 GoldenPrompt Prompt() {
   GoldenPrompt prompt;
@@ -29,10 +30,12 @@ TEST(GoldenComparison, FindsTheLargestDifference) {
   Comparison comparison;
   Add(Prompt(), Answer(), kTolerance, &comparison);
   EXPECT_EQ(comparison.largest_difference, 0);
+  EXPECT_TRUE(Agrees(comparison, kTolerance));
   GoldenAnswer answer = Answer();
   answer.logits[1][0] = 3.5;
   Add(Prompt(), answer, kTolerance, &comparison);
   EXPECT_EQ(comparison.largest_difference, 0.5);
+  EXPECT_FALSE(Agrees(comparison, kTolerance));
 }
 
 TEST(GoldenComparison, NoNumberAndNoRowAreInfinitelyFar) {
@@ -47,15 +50,31 @@ TEST(GoldenComparison, NoNumberAndNoRowAreInfinitelyFar) {
   }
 }
 
-TEST(GoldenComparison, ComparesIdsUpToTheFirstTie) {
+TEST(GoldenComparison, AnotherIdAtATieEndsTheComparison) {
   GoldenAnswer answer = Answer();
   answer.tokens = {10, 11, 99, 98};
   Comparison comparison;
   Add(Prompt(), answer, kTolerance, &comparison);
-  EXPECT_EQ(comparison.ids_compared, 2);
-  EXPECT_FALSE(comparison.first_differing.has_value());
+  EXPECT_EQ(comparison.ids_equal, 2);
+  EXPECT_TRUE(Agrees(comparison, kTolerance));
+}
 
+TEST(GoldenComparison, ComparesIdsBehindATieThatWentTheSameWay) {
+  GoldenAnswer answer = Answer();
+  answer.tokens = {10, 11, 12, 99};
+  Comparison comparison;
+  Add(Prompt(), answer, kTolerance, &comparison);
+  EXPECT_FALSE(Agrees(comparison, kTolerance));
+  ASSERT_TRUE(comparison.first_differing.has_value());
+  EXPECT_EQ(comparison.first_differing->step, 3);
+  EXPECT_EQ(comparison.first_differing->found, 99);
+  EXPECT_EQ(comparison.first_differing->expected, 13);
+}
+
+TEST(GoldenComparison, AMissingIdDiffers) {
+  GoldenAnswer answer = Answer();
   answer.tokens = {10};
+  Comparison comparison;
   Add(Prompt(), answer, kTolerance, &comparison);
   ASSERT_TRUE(comparison.first_differing.has_value());
   EXPECT_EQ(comparison.first_differing->step, 1);
@@ -70,6 +89,15 @@ TEST(GoldenComparison, ComparesLogProbabilitiesWhereThereAreNoLogits) {
   Comparison comparison;
   Add(prompt, Answer(), kTolerance, &comparison);
   EXPECT_NEAR(comparison.largest_difference, 0, 1e-6);
+
+  prompt.top_logprobs[1].second -= 1;
+  Comparison of_top;
+  Tolerance tolerance = kTolerance;
+  tolerance.top_logprobs = 1;
+  Add(prompt, Answer(), tolerance, &of_top);
+  EXPECT_NEAR(of_top.largest_difference, 0, 1e-6);
+  Add(prompt, Answer(), kTolerance, &of_top);
+  EXPECT_NEAR(of_top.largest_difference, 1, 1e-6);
 }
 
 }  // namespace

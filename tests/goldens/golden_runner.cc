@@ -101,7 +101,8 @@ absl::Status RunToEnd(Scheduler* scheduler, testing::EngineGroup* engine) {
 }  // namespace
 
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
-    const ModelFiles& model, int size, absl::Span<const GoldenPrompt> prompts) {
+    const ModelFiles& model, int size, const Numerics& numerics,
+    absl::Span<const GoldenPrompt> prompts) {
   const int num_pages = PagesFor(prompts);
   LOCKSTEP_ASSIGN_OR_RETURN(auto engine,
                             testing::EngineGroup::Create(
@@ -110,7 +111,9 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
                                             .page_size = kPageSize,
                                             .max_step_tokens = kMaxStepTokens,
                                             .max_sequences = kMaxSequences,
-                                            .max_logits_rows = kMaxLogitsRows},
+                                            .max_logits_rows = kMaxLogitsRows,
+                                            .arithmetic = numerics.arithmetic,
+                                            .kv_type = numerics.kv_type},
                                  .ranks = {.threads = size == 1 ? 2 : 1}}));
   std::vector<GoldenAnswer> answers(prompts.size());
   CollectLogits(prompts, engine.get(), &answers);

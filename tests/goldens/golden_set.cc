@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // Both engine and reference compute in float32; the weights, whatever their
 // type, are the same numbers.
-constexpr float kTensorTolerance = 2e-4;
+constexpr float kTensorRounding = 2e-4;
 
 // Of one checkpoint folder NAME/, if it is one.
 absl::Status AddCheckpoint(const fs::path& folder,
@@ -31,7 +31,7 @@ absl::Status AddCheckpoint(const fs::path& folder,
     GoldenCase golden;
     golden.name = absl::StrCat(folder.filename().string(), " ", type);
     golden.model_path = folder / type;
-    golden.tolerance = kTensorTolerance;
+    golden.rounding = kTensorRounding;
     LOCKSTEP_ASSIGN_OR_RETURN(golden.prompts, ReadTensorGoldens(file));
     cases->push_back(std::move(golden));
   }

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 
 // The weights are dequantized exactly; what remains is the order of sums.
-constexpr float kTolerance = 1e-3;
+constexpr float kRounding = 1e-3;
 
 GoldenPrompt ReadPrompt(const json& entry) {
   GoldenPrompt prompt;
@@ -56,7 +56,7 @@ absl::StatusOr<std::optional<GoldenCase>> ReadTextGoldens(
     result.name = std::filesystem::path(model).stem();
     result.model_path = FindModel(model, models);
     result.sha256 = root["made"].at("sha256");
-    result.tolerance = kTolerance;
+    result.rounding = kRounding;
     for (const json& entry : root["prompts"]) {
       result.prompts.push_back(ReadPrompt(entry));
     }

@@ -7,17 +7,34 @@
 namespace lockstep::goldens {
 namespace {
 
+using kernels::Arithmetic;
+using kernels::KvType;
+
 // Every case, so that one that is no longer found shows, too: five models in
-// two types; 1, 2, 4 and 8 ranks, and 3 and 9 for the nine heads of
-// llama_uneven.
-TEST(TinyGoldens, AgreeAtEveryTensorParallelSize) {
+// two types; 1, 2, 4 and 8 ranks, which give the same bits, and 3 and 9 for the
+// nine heads of llama_uneven, which give others on each.
+void ExpectAgreement(const Numerics& numerics) {
   GoldenCheckOptions options;
   options.folder = "tests/goldens/tiny";
+  options.numerics = numerics;
   const auto counts = CheckGoldens(options, std::cout);
   ASSERT_TRUE(counts.ok()) << counts.status();
-  EXPECT_EQ(counts->passed, 2 * (4 * 4 + 6));
+  EXPECT_EQ(counts->passed, 2 * (4 * (4 + 1) + 6));
   EXPECT_EQ(counts->failed, 0);
   EXPECT_EQ(counts->skipped, 0);
+}
+
+TEST(TinyGoldens, AgreeInStrictArithmetic) {
+  ExpectAgreement({Arithmetic::kStrict, KvType::kF32});
+}
+
+TEST(TinyGoldens, AgreeInFastArithmetic) {
+  ExpectAgreement({Arithmetic::kFast, KvType::kF32});
+}
+
+TEST(TinyGoldens, AgreeWithASmallerKvCache) {
+  ExpectAgreement({Arithmetic::kFast, KvType::kBF16});
+  ExpectAgreement({Arithmetic::kFast, KvType::kInt8});
 }
 
 }  // namespace

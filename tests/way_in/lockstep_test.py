@@ -183,6 +183,21 @@ class LockstepTest(unittest.TestCase):
         self.assertIn("the gateway ended with status 7", err)
         self.assertEqual(self.events()[-1], "worker stops")
 
+    def test_check_goldens_passes_flags_on(self):
+        self.program(
+            "bazel-bin/tests/goldens/check_goldens", '#!/bin/sh\necho "check_goldens $*" >> events\n'
+        )
+        folder = self.root / "goldens"
+        folder.mkdir()
+        status, _, _ = self.run_to_end("check_goldens", str(folder), "--arithmetic=fast")
+        self.assertEqual(status, 0)
+        self.assertEqual(self.events(), [f"check_goldens --dir={folder} --arithmetic=fast"])
+
+    def test_check_goldens_wants_a_folder(self):
+        status, _, err = self.run_to_end("check_goldens", "--arithmetic=fast")
+        self.assertEqual(status, 1)
+        self.assertIn("check_goldens wants a folder", err)
+
     def test_test_counts_what_passed(self):
         (self.root / "bazel_output").write_text(
             "//kernels:ops_test            PASSED in 0.3s\n"

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <limits>
+
+#include "tests/goldens/golden_case.h"
+#include "worker/runtime/numerics.h"
+
+namespace lockstep::goldens {
+
+// How far an answer may be from the reference; README.md says why.
+struct Tolerance {
+  // A logit or log-probability must differ by less.
+  double difference = 0;
+  // Another id may be picked only where the reference's margin is less.
+  double margin = 0;
+  // Log-probabilities compared, of the likeliest ids.
+  int top_logprobs = std::numeric_limits<int>::max();
+};
+
+// Of the engine with `numerics` on weights that are quantized or plain.
+Tolerance ToleranceFor(const GoldenCase& golden, bool quantized_weights,
+                       const Numerics& numerics);
+
+}  // namespace lockstep::goldens
