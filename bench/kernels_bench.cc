@@ -93,7 +93,8 @@ class Fixture : public benchmark::Fixture {
   PackedMatrix Weights(DType type, Arithmetic arithmetic, int rows, int cols) {
     std::vector<uint8_t> bytes(rows * RowBytes(type, cols), 0x1c);
     PackedMatrix matrix(cols, cols, arithmetic);
-    matrix.AddRows(type, rows, bytes.data(), RowBytes(type, cols), 0, &pool_);
+    matrix.AddRows(type, rows, bytes.data(), RowBytes(type, cols), 0,
+                   {.pool = &pool_});
     return matrix;
   }
 

@@ -93,9 +93,7 @@ void MultiplyTileRows(const FastGemmArgs& args, const TilePlace& place,
       return MultiplyTileRows<V, W, kPanels, kRows - 1>(args, place, rows);
     }
   }
-  if constexpr (kPanels <= V::FastPanels(kRows)) {
-    MultiplyTile<V, W, kRows, kPanels>(args, place, rows);
-  }
+  MultiplyTile<V, W, kRows, kPanels>(args, place, rows);
 }
 
 // All tiles of the range for kPanels panels at `panel`.
@@ -118,7 +116,7 @@ void MultiplyPanels(const FastGemmArgs& args, int panel) {
 }
 
 // As many panels at once as there are sums for.
-template <class V, class W, int kPanels = V::FastPanels(1)>
+template <class V, class W, int kPanels = V::kMaxFastPanels>
 void MultiplyRange(const FastGemmArgs& args, int most_panels) {
   const bool gated = args.epilogue.up != nullptr;
   if constexpr (kPanels > 1) {
@@ -146,7 +144,9 @@ template <class V, template <class> class W>
 void FastGemmOfType(const FastGemmArgs& args) {
   const int rows = args.tiles.begin(1);  // no tile has more than one above it
   const bool even = args.tiles.rows % args.tiles.count() == 0;
-  MultiplyRange<V, W<V>>(args, V::FastPanels(even ? rows : rows + 1));
+  const bool gated = args.epilogue.up != nullptr;
+  MultiplyRange<V, W<V>>(
+      args, gated ? V::kMaxFastPanels : V::FastPanels(even ? rows : rows + 1));
 }
 
 template <class V>

@@ -14,7 +14,9 @@ namespace lockstep::kernels {
 struct Avx2Integers : Avx2 {
   // Shapes whose sums, integer and fp32, fit 16 registers.
   static constexpr int kMaxFastRows = 3;
-  static constexpr int FastPanels(int) { return 2; }
+  static constexpr int kMaxFastPanels = 2;
+  // What is fastest: a single row reads memory best panel after panel.
+  static constexpr int FastPanels(int rows) { return rows == 1 ? 1 : 2; }
   // Up to so many rows weights are read faster than they are multiplied.
   static constexpr int kStreamRows = 1;
 

@@ -14,7 +14,9 @@ namespace lockstep::kernels {
 struct Avx512Integers : Avx512 {
   // Shapes whose sums, integer and fp32, fit 32 registers.
   static constexpr int kMaxFastRows = 6;
-  static constexpr int FastPanels(int rows) { return rows <= 3 ? 4 : 2; }
+  static constexpr int kMaxFastPanels = 2;
+  // What is fastest: a few rows read memory best panel after panel.
+  static constexpr int FastPanels(int rows) { return rows <= 3 ? 1 : 2; }
   // Up to so many rows weights are read faster than they are multiplied.
   static constexpr int kStreamRows = 3;
 

@@ -1,20 +1,12 @@
 #include "kernels/packed_matrix.h"
 
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 
 #include "kernels/panel_packing.h"
 
 namespace lockstep::kernels {
-namespace {
-
-constexpr size_t kCacheLine = 64;
-constexpr size_t kHugePage = size_t{2} << 20;
-
-}  // namespace
-
 PackedMatrix::PackedMatrix(int cols, int slice_cols, Arithmetic arithmetic)
     : cols_(cols), slice_cols_(slice_cols), arithmetic_(arithmetic) {
   CHECK_GT(cols, 0);
@@ -23,21 +15,9 @@ PackedMatrix::PackedMatrix(int cols, int slice_cols, Arithmetic arithmetic)
   CHECK_LE(cols / slice_cols, kMaxSlices);
 }
 
-// Weights are read end to end in every step: with pages of 4 KiB much of that
-// is looking up where they lie.
-PackedMatrix::Buffer PackedMatrix::Allocate(size_t bytes) {
-  const bool huge = bytes >= kHugePage;
-  void* data = nullptr;
-  CHECK_EQ(posix_memalign(&data, huge ? kHugePage : kCacheLine, bytes), 0)
-      << "no memory for " << bytes << " bytes of weights";
-  // A refusal costs speed only.
-  if (huge) madvise(data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
-  return Buffer(static_cast<uint8_t*>(data));
-}
-
 void PackedMatrix::AddRows(DType type, int rows, const void* source,
                            size_t row_bytes, int64_t col_begin,
-                           ThreadPool* pool) {
+                           const Packing& packing) {
   const int block = BlockValues(type);
   CHECK_EQ(slice_cols_ % block, 0) << DTypeName(type);
   CHECK_EQ(col_begin % block, 0) << DTypeName(type);
@@ -47,7 +27,10 @@ void PackedMatrix::AddRows(DType type, int rows, const void* source,
   Segment segment = {
       packed,     rows_, rows, nullptr, cols_ / slice_cols_ * slice_bytes,
       slice_bytes};
-  Buffer buffer = Allocate(segment.panels() * segment.panel_bytes);
+  const size_t bytes = segment.panels() * segment.panel_bytes;
+  WeightArena* arena = packing.arena;
+  if (arena == nullptr) arena = &own_memory_;
+  uint8_t* const data = arena->Allocate(bytes);
   const uint8_t* first =
       static_cast<const uint8_t*>(source) + RowBytes(type, col_begin);
   const auto pack = [&](int64_t begin, int64_t end) {
@@ -56,17 +39,16 @@ void PackedMatrix::AddRows(DType type, int rows, const void* source,
       PackPanel(packed,
                 {type, first + row * row_bytes, row_bytes,
                  std::min(kPanelRows, rows - row)},
-                cols_, slice_cols_, buffer.get() + panel * segment.panel_bytes);
+                cols_, slice_cols_, data + panel * segment.panel_bytes);
     }
   };
-  if (pool == nullptr) {
+  if (packing.pool == nullptr) {
     pack(0, segment.panels());
   } else {
-    pool->For(segment.panels(), 1, pack);
+    packing.pool->For(segment.panels(), 1, pack);
   }
-  segment.data = buffer.get();
+  segment.data = data;
   segments_.push_back(segment);
-  buffers_.push_back(std::move(buffer));
   rows_ += rows;
 }
 

@@ -2,16 +2,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "kernels/arithmetic.h"
 #include "kernels/dtype.h"
 #include "kernels/packed_format.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weight_arena.h"
 
 namespace lockstep::kernels {
+
+// Who packs, and into what.
+struct Packing {
+  ThreadPool* pool = nullptr;    // null: the calling thread
+  WeightArena* arena = nullptr;  // outlives the matrix; null: its own
+};
 
 // A weight matrix W [rows, cols] repacked for products X·Wᵀ: panels of 16 rows
 // whose values for the same columns lie side by side, so that SIMD lanes are
@@ -59,11 +64,10 @@ class PackedMatrix {
   PackedMatrix& operator=(PackedMatrix&&) = default;
 
   // Appends `rows` rows: columns [col_begin, col_begin + cols) of rows as
-  // stored, `row_bytes` apart, starting at `source`. Packs on the threads of
-  // `pool`, or on the calling one where that is null.
+  // stored, `row_bytes` apart, starting at `source`.
   // REQUIRES: col_begin % BlockValues(type) == 0.
   void AddRows(DType type, int rows, const void* source, size_t row_bytes,
-               int64_t col_begin, ThreadPool* pool = nullptr);
+               int64_t col_begin, const Packing& packing = {});
 
   int rows() const { return rows_; }
   int cols() const { return cols_; }
@@ -80,19 +84,12 @@ class PackedMatrix {
   static constexpr int kMaxSlices = 15;
 
  private:
-  struct Free {
-    void operator()(uint8_t* data) const { std::free(data); }
-  };
-  using Buffer = std::unique_ptr<uint8_t[], Free>;
-
-  static Buffer Allocate(size_t bytes);
-
   int rows_ = 0;
   int cols_ = 0;
   int slice_cols_ = 0;
   Arithmetic arithmetic_ = Arithmetic::kStrict;
   std::vector<Segment> segments_;
-  std::vector<Buffer> buffers_;
+  WeightArena own_memory_{/*piece_bytes=*/0};
 };
 
 }  // namespace lockstep::kernels

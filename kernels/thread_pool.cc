@@ -21,9 +21,10 @@ namespace {
 constexpr std::chrono::microseconds kSpin{1000};
 constexpr int kPausesBetweenYields = 256;
 
-// How many ranges a worker gets to take, so that a slow core delays the others
-// by a fraction of its share.
-constexpr int64_t kRangesPerWorker = 16;
+// A worker takes this part of what it would get of the rest in even shares:
+// long ranges first, as memory is read fastest end to end, short ones in the
+// end, so that a slow core delays the others by little.
+constexpr int64_t kSharesPerWorker = 2;
 
 void NameAndPin(std::thread& thread, int worker, int first_core) {
   const std::string name = "kernels-" + std::to_string(worker);
@@ -189,14 +190,16 @@ void ThreadPool::For(int64_t items, int64_t grain,
   if (items <= 0) return;
   const int64_t grains = (items + grain - 1) / grain;
   if (size() == 1 || grains == 1) return fn(0, items);
-  const int64_t ranges = kRangesPerWorker * size();
-  const int64_t length = (grains + ranges - 1) / ranges * grain;
-  std::atomic<int64_t> next = 0;
+  std::atomic<int64_t> taken = 0;  // grains
   impl_->Run(/*all=*/false, [&](int) {
-    for (;;) {
-      const int64_t begin = next.fetch_add(length, std::memory_order_relaxed);
-      if (begin >= items) return;
-      fn(begin, std::min(begin + length, items));
+    int64_t first = taken.load(std::memory_order_relaxed);
+    while (first < grains) {
+      const int64_t share = (grains - first) / (kSharesPerWorker * size());
+      const int64_t last = first + std::max<int64_t>(share, 1);
+      if (taken.compare_exchange_weak(first, last, std::memory_order_relaxed)) {
+        fn(first * grain, std::min(last * grain, items));
+        first = taken.load(std::memory_order_relaxed);
+      }
     }
   });
 }

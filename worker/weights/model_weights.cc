@@ -40,12 +40,12 @@ class Loader {
  public:
   Loader(const TensorSource& source, const ModelConfig& config,
          const Shard& shard, kernels::Arithmetic arithmetic,
-         kernels::ThreadPool* pool)
+         const kernels::Packing& packing)
       : source_(source),
         config_(config),
         shard_(shard),
         arithmetic_(arithmetic),
-        pool_(pool) {}
+        packing_(packing) {}
 
   absl::StatusOr<LayerWeights> Layer(int layer) const {
     const auto name = [layer](const char* tensor) {
@@ -119,7 +119,7 @@ class Loader {
       const size_t row_bytes = RowBytesOf(tensor);
       matrix.AddRows(tensor.type, rows.size(),
                      tensor.bytes.data() + rows.begin * row_bytes, row_bytes,
-                     /*col_begin=*/0, pool_);
+                     /*col_begin=*/0, packing_);
     }
     return matrix;
   }
@@ -130,7 +130,7 @@ class Loader {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
     PackedMatrix matrix(cols.size(), slice_cols, arithmetic_);
     matrix.AddRows(tensor.type, config_.hidden_size, tensor.bytes.data(),
-                   RowBytesOf(tensor), cols.begin, pool_);
+                   RowBytesOf(tensor), cols.begin, packing_);
     return matrix;
   }
 
@@ -138,7 +138,7 @@ class Loader {
   const ModelConfig& config_;
   const Shard& shard_;
   const kernels::Arithmetic arithmetic_;
-  kernels::ThreadPool* const pool_;
+  const kernels::Packing packing_;
 };
 
 }  // namespace
@@ -149,8 +149,9 @@ absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
                                          kernels::Arithmetic arithmetic,
                                          kernels::ThreadPool* pool) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source, config));
-  const Loader loader(source, config, shard, arithmetic, pool);
   ModelWeights weights;
+  const Loader loader(source, config, shard, arithmetic,
+                      {.pool = pool, .arena = &weights.arena});
   LOCKSTEP_RETURN_IF_ERROR(loader.Embedding(&weights));
   for (int i = 0; i < config.num_layers; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(LayerWeights layer, loader.Layer(i));

@@ -9,6 +9,7 @@
 #include "kernels/dtype.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weight_arena.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/tensor_source.h"
@@ -37,6 +38,7 @@ struct ModelWeights {
   size_t embedding_row_bytes = 0;
   int embedding_rows = 0;  // of this rank, without padding
 
+  kernels::WeightArena arena;  // of the matrices
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [hidden]
   // [vocab_rows without padding, hidden]; this rank's rows of the head.
