@@ -105,7 +105,8 @@ TEST_P(PackedMatrixTest, ThreadsPackTheSameBytes) {
     PackedMatrix alone(cols, cols, arithmetic),
         together(cols, cols, arithmetic);
     alone.AddRows(type, rows, source.data(), RowBytes(type, cols), 0);
-    together.AddRows(type, rows, source.data(), RowBytes(type, cols), 0, &pool);
+    together.AddRows(type, rows, source.data(), RowBytes(type, cols), 0,
+                     {.pool = &pool});
     ASSERT_EQ(alone.bytes(), together.bytes());
     EXPECT_EQ(std::memcmp(alone.segments()[0].data, together.segments()[0].data,
                           alone.bytes()),
