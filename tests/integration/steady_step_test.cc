@@ -9,8 +9,11 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,6 +22,8 @@
 
 #include "kernels/ops.h"
 #include "kernels/thread_pool.h"
+#include "proto/group.pb.h"
+#include "proto/worker.pb.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/collectives/single_collective.h"
 #include "worker/engine/model_engine.h"
@@ -28,9 +33,11 @@
 #include "worker/group/request_inbox.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/rank_loop.h"
+#include "worker/scheduler/scheduler.h"
 #include "worker/service/admission.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
+#include "worker/service/output_stream.h"
 #include "worker/weights/model_files.h"
 
 namespace {
@@ -257,9 +264,7 @@ SteadySteps ServeOneBatch(Leader& leader) {
 TEST(SteadyStep, AllocatesNothingAndTakesThreeLocks) {
   is_outside = true;
   const std::string folder = ::testing::TempDir() + "steady-model";
-  testing::TinyModel spec;
-  spec.eos_token_id = 2;
-  testing::WriteHuggingFaceFolder(spec, folder);
+  testing::WriteHuggingFaceFolder({}, folder);
   const auto model = OpenModel(folder);
   ASSERT_TRUE(model.ok()) << model.status();
   Leader leader(*model);

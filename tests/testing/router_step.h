@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 
+#include "proto/group.pb.h"
 #include "worker/service/output_router.h"
 #include "worker/service/output_stream.h"
 
