@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <numeric>
+#include <vector>
 
 #include "bench/peak_loops.h"
 #include "kernels/thread_pool.h"
@@ -17,32 +19,38 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPasses = 4;
-constexpr double kPassSeconds = 0.015;
+// Short enough that some passes are not disturbed by what else runs.
+constexpr double kPassSeconds = 0.003;
+constexpr int kComputePasses = 20;
+constexpr int kReadPasses = 25;
 constexpr int64_t kFirstRounds = 20'000;
 constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kPieceBytes = 8 * kMiB;
 constexpr int64_t kUnknownL3Bytes = 32 * kMiB;
 constexpr int64_t kLeastDramBytes = 256 * kMiB;
 constexpr int64_t kMostDramBytes = 1024 * kMiB;
 constexpr int64_t kHugePage = 2 * kMiB;
 
-double SecondsOf(kernels::ThreadPool& pool,
-                 absl::FunctionRef<void(int worker)> work) {
-  const Clock::time_point begin = Clock::now();
-  pool.Run(work);
+double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// Every thread at its best, each by its own clock: cores do not slow each other
+// down, but other programs may take one away for a while.
 double OperationsPerSecond(kernels::ThreadPool& pool, const PeakLoop& loop) {
-  int64_t rounds = kFirstRounds;
-  double best = 0;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const double seconds = SecondsOf(pool, [&](int) { loop.run(rounds); });
-    const double rate = rounds * loop.operations / seconds;
-    best = std::max(best, pool.size() * rate);
-    rounds = std::max<int64_t>(1, kPassSeconds * rate / loop.operations);
-  }
-  return best;
+  std::vector<double> best(pool.size());
+  pool.Run([&](int worker) {
+    int64_t rounds = kFirstRounds;
+    for (int pass = 0; pass < kComputePasses; ++pass) {
+      const Clock::time_point begin = Clock::now();
+      loop.run(rounds);
+      const double rate = rounds * loop.operations / SecondsSince(begin);
+      best[worker] = std::max(best[worker], rate);
+      rounds = std::max<int64_t>(kFirstRounds,
+                                 kPassSeconds * best[worker] / loop.operations);
+    }
+  });
+  return std::accumulate(best.begin(), best.end(), 0.0);
 }
 
 // Memory that the threads touched each their own part of.
@@ -75,19 +83,26 @@ class Buffer {
   char* const data_;
 };
 
-// Of the first `share` bytes of each thread's part, read again and again.
+// Of the first `share` bytes of each thread's part, read piece after piece,
+// again and again. All threads at once: they share what they read from.
 double ReadBytesPerSecond(kernels::ThreadPool& pool, const PeakLoops& loops,
                           const Buffer& buffer, int64_t share) {
+  const int64_t piece = std::min(share, kPieceBytes);
+  const int64_t pieces = share / piece;
   double best = 0;
   for (const ReadLoop read : loops.reads) {
-    int64_t times = 1;
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const double seconds = SecondsOf(pool, [&](int worker) {
-        for (int64_t i = 0; i < times; ++i) read(buffer.part(worker), share);
+    int64_t first = 0, count = 1;
+    for (int pass = 0; pass < kReadPasses; ++pass) {
+      const Clock::time_point begin = Clock::now();
+      pool.Run([&](int worker) {
+        for (int64_t i = first; i < first + count; ++i) {
+          read(buffer.part(worker) + i % pieces * piece, piece);
+        }
       });
-      const double rate = times * share / seconds;
+      const double rate = count * piece / SecondsSince(begin);
       best = std::max(best, pool.size() * rate);
-      times = std::max<int64_t>(1, kPassSeconds * rate / share);
+      first += count;
+      count = std::max<int64_t>(1, kPassSeconds * rate / piece);
     }
   }
   return best;

@@ -5,8 +5,8 @@
 
 namespace lockstep::bench {
 
-// The most this machine does with a number of threads, measured: the best of a
-// few passes of each loop. All kernels and steps are held against these.
+// The most this machine does with a number of threads, measured: the best of
+// many short passes of each loop. All kernels and steps are held against these.
 struct Ceilings {
   int threads = 0;
   // Operations a second; a multiply-add counts as two. 0: the processor has no
