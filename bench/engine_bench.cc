@@ -73,13 +73,14 @@ absl::StatusOr<EngineReport> RunEngineBench(const EngineBenchOptions& options) {
   }
 
   WorkloadRunner::Options runner_options;
+  runner_options.arithmetic = options.rank.numerics.arithmetic;
   runner_options.ceilings = MeasureCeilings(NumThreads(options.rank));
   report.ceilings = runner_options.ceilings;
   {
     LOCKSTEP_ASSIGN_OR_RETURN(const ModelFiles files,
                               OpenModel(options.rank.model));
     LOCKSTEP_ASSIGN_OR_RETURN(runner_options.cost,
-                              CostOf(files, kernels::KvType::kF32));
+                              CostOf(files, options.rank.numerics.kv_type));
     runner_options.vocab_size = files.config.vocab_size;
   }
   report.weight_bytes =
