@@ -46,8 +46,9 @@ class EngineBench : public ::testing::Test {
 TEST_F(EngineBench, HoldsEveryWorkloadAgainstItsRoof) {
   const nlohmann::json json =
       ToJson(Run("load,pp64,tg8,b4,ctx128,serve2,prefix"));
+  const nlohmann::json& rows = json["workloads"];
   std::vector<std::string> names;
-  for (const nlohmann::json& row : json["workloads"]) {
+  for (const nlohmann::json& row : rows) {
     SCOPED_TRACE(row.dump());
     names.push_back(row["workload"]);
     const double rate = row["tokens_per_s"]["median"];
@@ -64,19 +65,13 @@ TEST_F(EngineBench, HoldsEveryWorkloadAgainstItsRoof) {
   EXPECT_THAT(names,
               ::testing::ElementsAre("pp64", "tg8", "b4", "ctx128", "serve2",
                                      "prefix-off", "prefix-on"));
+  // Of 544 tokens of a prompt 512 are cached, or none.
+  EXPECT_GT(rows[6]["roof_tokens_per_s"].get<double>(),
+            2 * rows[5]["roof_tokens_per_s"].get<double>());
   EXPECT_GT(json["load"]["load_s"]["median"], 0);
   EXPECT_GT(json["load"]["first_token_s"]["median"],
             json["load"]["load_s"]["median"]);
   EXPECT_GT(json["load"]["resident_bytes"], json["weight_bytes"]);
-}
-
-// 544 of the prompt's tokens, of which 512 are cached, or none.
-TEST_F(EngineBench, APrefixThatIsCachedIsNotComputed) {
-  const EngineReport report = Run("prefix");
-  const auto roof = [&](int row) {
-    return report.rows[row].runs.front().roof_tokens_per_s;
-  };
-  EXPECT_GT(roof(1), 2 * roof(0));
 }
 
 TEST_F(EngineBench, TakesTurnsWithARival) {
