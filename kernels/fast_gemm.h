@@ -15,138 +15,78 @@
 // what becomes of its sums, for a vector type V (integers_*.h).
 namespace lockstep::kernels {
 
-template <class W>
-inline constexpr int kGroupBytesOf =
-    W::kHeaderBytes + W::kBlocks * W::kBlockBytes;
-
-// What a tile multiplies: `panels` panels of the segment from `panel` on and,
-// of a gated product, as many of the other segment.
-struct TilePlace {
-  int panel;
-  int panels;
-  int row_begin;
-  int rows;
-};
-
-// sums [rows, panels·16] to y.
+// What becomes of the sums of a panel, [rows, 16]: bias and silu·up are applied
+// as they are written, columns past the segment's end are not.
 template <class V>
-void WriteTile(const FastGemmArgs& args, const TilePlace& place,
+void WriteTile(const FastGemmArgs& args, int panel, int row_begin, int rows,
                const float* sums) {
-  const Epilogue& epilogue = args.epilogue;
-  const bool gated = epilogue.up != nullptr;
-  const int column = place.panel * kPanelRows;
+  const int column = panel * kPanelRows;
   const int left = args.segment->rows - column;
-  const int width = place.panels * kPanelRows;
-  const int stride = gated ? 2 * width : width;
-  for (int r = 0; r < place.rows; ++r) {
-    float* y = args.y + (place.row_begin + r) * args.y_stride + column;
-    for (int i = 0; i < width; i += V::kWidth) {
-      auto value = V::Load(sums + r * stride + i);
-      if (epilogue.bias != nullptr) {
-        value =
-            V::Add(value, V::LoadFirst(epilogue.bias + column + i, left - i));
+  for (int r = 0; r < rows; ++r) {
+    float* y = args.y + (row_begin + r) * args.y_stride + column;
+    for (int i = 0; i < kPanelRows; i += V::kWidth) {
+      auto value = V::Load(sums + r * kPanelRows + i);
+      if (args.bias != nullptr) {
+        value = V::Add(value, V::LoadFirst(args.bias + column + i, left - i));
       }
-      if (gated) {
-        value = SiluMul<V>(value, V::Load(sums + r * stride + width + i));
+      if (args.gated) {
+        value = SiluMul<V>(V::LoadFirst(y + i, left - i), value);
       }
       V::StoreFirst(y + i, value, left - i);
     }
   }
 }
 
-// All slices of kPanels panels for the kRows rows of a tile.
-template <class V, class W, int kRows, int kPanels>
-void MultiplyTile(const FastGemmArgs& args, const TilePlace& place,
+// All slices of a panel for the kRows rows of a tile.
+template <class V, class W, int kRows>
+void MultiplyTile(const FastGemmArgs& args, int panel, int row_begin,
                   const uint8_t* rows) {
-  constexpr int kFloats = kRows * kPanels * kPanelRows;
-  const uint8_t* panel[kPanels];
-  for (int p = 0; p < kPanels; ++p) {
-    const bool is_up = p >= place.panels;
-    const PackedMatrix::Segment& segment =
-        is_up ? *args.epilogue.up : *args.segment;
-    panel[p] = segment.data + (place.panel + (is_up ? p - place.panels : p)) *
-                                  segment.panel_bytes;
-  }
-  const ptrdiff_t slice_bytes =
-      static_cast<ptrdiff_t>(args.slice_blocks) / W::kBlocks * kGroupBytesOf<W>;
+  constexpr int kFloats = kRows * kPanelRows;
+  const uint8_t* slice_data =
+      args.segment->data + panel * args.segment->panel_bytes;
   const ptrdiff_t row_bytes = static_cast<ptrdiff_t>(args.slice_blocks) *
                               RowBlockBytes(kRowFormatOf<V, W>) * kRows;
   SliceSums<V, kFloats> sums;
   for (int slice = 0; slice < args.slices; ++slice) {
     for (int v = 0; v < V::kVectors; ++v) {
-      MultiplyQuantized<V, W, kRows, kPanels>(panel, v, args.slice_blocks, rows,
-                                              sums.top());
+      MultiplyQuantized<V, W, kRows>(slice_data, v, args.slice_blocks, rows,
+                                     sums.top());
     }
     sums.Push(kFloats);
-    for (const uint8_t*& p : panel) p += slice_bytes;
+    slice_data += args.segment->slice_bytes;
     rows += row_bytes;
   }
   sums.Finish(kFloats);
-  WriteTile<V>(args, place, sums.result());
+  WriteTile<V>(args, panel, row_begin, kRows, sums.result());
 }
 
-template <class V, class W, int kPanels, int kRows = V::kMaxFastRows>
-void MultiplyTileRows(const FastGemmArgs& args, const TilePlace& place,
-                      const uint8_t* rows) {
+// Finds the instance for `num_rows` rows, 1 to kRows.
+template <class V, class W, int kRows = V::kMaxFastRows>
+void MultiplyTileRows(const FastGemmArgs& args, int panel, int row_begin,
+                      int num_rows, const uint8_t* rows) {
   if constexpr (kRows > 1) {
-    if (place.rows < kRows) {
-      return MultiplyTileRows<V, W, kPanels, kRows - 1>(args, place, rows);
+    if (num_rows < kRows) {
+      return MultiplyTileRows<V, W, kRows - 1>(args, panel, row_begin, num_rows,
+                                               rows);
     }
   }
-  MultiplyTile<V, W, kRows, kPanels>(args, place, rows);
+  MultiplyTile<V, W, kRows>(args, panel, row_begin, rows);
 }
 
-// All tiles of the range for kPanels panels at `panel`.
-template <class V, class W, int kPanels>
-void MultiplyPanels(const FastGemmArgs& args, int panel) {
-  const ptrdiff_t row_bytes =
-      static_cast<ptrdiff_t>(RowBlockBytes(kRowFormatOf<V, W>)) * args.slices *
-      args.slice_blocks;
-  const bool gated = args.epilogue.up != nullptr;
-  for (int tile = args.tile_begin; tile < args.tile_end; ++tile) {
-    const int begin = args.tiles.begin(tile);
-    MultiplyTileRows<V, W, kPanels>(
-        args,
-        {.panel = panel,
-         .panels = gated ? kPanels / 2 : kPanels,
-         .row_begin = begin,
-         .rows = args.tiles.begin(tile + 1) - begin},
-        args.x + begin * row_bytes);
-  }
-}
-
-// As many panels at once as there are sums for.
-template <class V, class W, int kPanels = V::kMaxFastPanels>
-void MultiplyRange(const FastGemmArgs& args, int most_panels) {
-  const bool gated = args.epilogue.up != nullptr;
-  if constexpr (kPanels > 1) {
-    if (kPanels > most_panels) {
-      return MultiplyRange<V, W, kPanels / 2>(args, most_panels);
-    }
-  }
-  int panel = args.panel_begin;
-  if constexpr (kPanels > 1) {
-    const int step = gated ? kPanels / 2 : kPanels;
-    for (; panel + step <= args.panel_end; panel += step) {
-      MultiplyPanels<V, W, kPanels>(args, panel);
-    }
-    if (panel == args.panel_end) return;
-    FastGemmArgs rest = args;
-    rest.panel_begin = panel;
-    return MultiplyRange<V, W, kPanels / 2>(rest, most_panels);
-  }
-  for (; panel < args.panel_end; ++panel) {
-    MultiplyPanels<V, W, kPanels>(args, panel);
-  }
-}
-
+// Panel after panel, as they lie: with few rows, memory is the limit.
 template <class V, template <class> class W>
 void FastGemmOfType(const FastGemmArgs& args) {
-  const int rows = args.tiles.begin(1);  // no tile has more than one above it
-  const bool even = args.tiles.rows % args.tiles.count() == 0;
-  const bool gated = args.epilogue.up != nullptr;
-  MultiplyRange<V, W<V>>(
-      args, gated ? V::kMaxFastPanels : V::FastPanels(even ? rows : rows + 1));
+  const ptrdiff_t row_bytes =
+      static_cast<ptrdiff_t>(RowBlockBytes(kRowFormatOf<V, W<V>>)) *
+      args.slices * args.slice_blocks;
+  for (int panel = args.panel_begin; panel < args.panel_end; ++panel) {
+    for (int tile = args.tile_begin; tile < args.tile_end; ++tile) {
+      const int begin = args.tiles.begin(tile);
+      MultiplyTileRows<V, W<V>>(args, panel, begin,
+                                args.tiles.begin(tile + 1) - begin,
+                                args.x + begin * row_bytes);
+    }
+  }
 }
 
 template <class V>

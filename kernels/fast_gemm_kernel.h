@@ -49,184 +49,149 @@ struct Int8Block {
   }
 };
 
-// One vector of each of a tile's panels, in registers.
-template <class V, int kRows, int kPanels>
-struct IntTile {
-  typename V::Ints at[kRows][kPanels];
+// A vector of sums for each row of a tile, in registers.
+template <class V, int kRows>
+struct IntSums {
+  typename V::Ints at[kRows];
 };
-template <class V, int kRows, int kPanels>
-struct FloatTile {
-  typename V::Floats at[kRows][kPanels];
+template <class V, int kRows>
+struct FloatSums {
+  typename V::Floats at[kRows];
 };
 
-// Where a block of each panel lies.
-template <int kPanels>
-struct PanelBlocks {
-  const uint8_t* header[kPanels];
-  const uint8_t* block[kPanels];
+// Where a block of a panel lies.
+struct PanelBlock {
+  const uint8_t* header;  // of its group
+  const uint8_t* block;
 };
 
 // Integer sums of one fold of a block of 8-bit rows.
-template <class V, class W, int kRows, int kPanels>
-[[gnu::always_inline]] inline void DotFold(const PanelBlocks<kPanels>& w, int v,
-                                           const Int8Block<kRows>& x, int fold,
-                                           IntTile<V, kRows, kPanels>& dot) {
-#pragma GCC unroll 8
+template <class V, class W, int kRows>
+[[gnu::always_inline]] inline IntSums<V, kRows> DotFold(
+    const PanelBlock& w, int v, const Int8Block<kRows>& x, int fold) {
+  IntSums<V, kRows> dot;
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-    typename V::Ints start = V::SetInts(0);
+    dot.at[r] = V::SetInts(0);
     if constexpr (W::kOffset > 0) {
-      start = V::template ShiftLeft<__builtin_ctz(W::kOffset)>(
+      dot.at[r] = V::template ShiftLeft<__builtin_ctz(W::kOffset)>(
           V::SetInts(x.template MinusSum<W>(r, fold)));
     }
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) dot.at[r][p] = start;
   }
   constexpr int kQuads = W::kFoldCols / 4;
 #pragma GCC unroll 8
   for (int i = 0; i < kQuads; ++i) {
     const int g = fold * kQuads + i;
-    typename V::Ints weights[kPanels];
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) weights[p] = W::Quad(w.block[p], g, v);
-#pragma GCC unroll 8
+    const auto weights = W::Quad(w.block, g, v);
+#pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const int8_t* q = x.q + kQuantBlock * r + 4 * g;
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) {
-        V::template DotBytes<W::kSmall>(weights[p], q, dot.at[r][p]);
-      }
+      V::template DotBytes<W::kSmall>(weights, x.q + kQuantBlock * r + 4 * g,
+                                      dot.at[r]);
     }
   }
+  return dot;
+}
+
+// The same of a block of 16-bit rows.
+template <class V, class W, int kRows>
+[[gnu::always_inline]] inline IntSums<V, kRows> DotBlock(const PanelBlock& w,
+                                                         int v,
+                                                         const int16_t* q) {
+  IntSums<V, kRows> dot;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) dot.at[r] = V::SetInts(0);
+#pragma GCC unroll 16
+  for (int g = 0; g < kQuantBlock / 2; ++g) {
+    const auto weights = W::Pair(w.block, g, v);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      V::DotWords(weights, q + kQuantBlock * r + 2 * g, dot.at[r]);
+    }
+  }
+  return dot;
 }
 
 // Adds the scaled integer sums of a fold.
-template <class V, class W, int kRows, int kPanels>
-[[gnu::always_inline]] inline void AddScaled(
-    const PanelBlocks<kPanels>& w, int v, int fold, const float* x_scale,
-    const IntTile<V, kRows, kPanels>& dot, FloatTile<V, kRows, kPanels>& sum) {
-#pragma GCC unroll 8
-  for (int p = 0; p < kPanels; ++p) {
-    const auto scale = W::Scale(w.header[p], w.block[p], fold, v);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-      const auto factor = V::Mul(scale, V::Set(x_scale[r]));
-      sum.at[r][p] = V::Fma(V::ToFloats(dot.at[r][p]), factor, sum.at[r][p]);
-    }
+template <class V, class W, int kRows>
+[[gnu::always_inline]] inline void AddScaled(const PanelBlock& w, int v,
+                                             int fold, const float* x_scale,
+                                             const IntSums<V, kRows>& dot,
+                                             FloatSums<V, kRows>& sum) {
+  const auto scale = W::Scale(w.header, w.block, fold, v);
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    const auto factor = V::Mul(scale, V::Set(x_scale[r]));
+    sum.at[r] = V::Fma(V::ToFloats(dot.at[r]), factor, sum.at[r]);
   }
 }
 
 // One block of 32 columns of 8-bit rows.
-template <class V, class W, int kRows, int kPanels>
-[[gnu::always_inline]] inline void AddInt8Block(
-    const PanelBlocks<kPanels>& w, int v, const uint8_t* rows,
-    FloatTile<V, kRows, kPanels>& sum) {
+template <class V, class W, int kRows>
+[[gnu::always_inline]] inline void AddInt8Block(const PanelBlock& w, int v,
+                                                const uint8_t* rows,
+                                                FloatSums<V, kRows>& sum) {
   const Int8Block<kRows> x(rows);
 #pragma GCC unroll 2
   for (int fold = 0; fold < kQuantBlock / W::kFoldCols; ++fold) {
-    IntTile<V, kRows, kPanels> dot;
-    DotFold<V, W, kRows, kPanels>(w, v, x, fold, dot);
-    AddScaled<V, W, kRows, kPanels>(w, v, fold, x.scale, dot, sum);
+    const auto dot = DotFold<V, W, kRows>(w, v, x, fold);
+    AddScaled<V, W, kRows>(w, v, fold, x.scale, dot, sum);
   }
   if constexpr (W::kHasMin) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) {
-      const auto min = W::Min(w.header[p], w.block[p], v);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        sum.at[r][p] = V::Fma(min, V::Set(x.sum[r]), sum.at[r][p]);
-      }
+    const auto min = W::Min(w.header, w.block, v);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      sum.at[r] = V::Fma(min, V::Set(x.sum[r]), sum.at[r]);
     }
   }
 }
 
 // One block of 32 columns of 16-bit rows.
-template <class V, class W, int kRows, int kPanels>
-[[gnu::always_inline]] inline void AddInt16Block(
-    const PanelBlocks<kPanels>& w, int v, const uint8_t* rows,
-    FloatTile<V, kRows, kPanels>& sum) {
-  const auto* q = reinterpret_cast<const int16_t*>(rows);
-  IntTile<V, kRows, kPanels> dot;
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) dot.at[r][p] = V::SetInts(0);
-  }
-#pragma GCC unroll 16
-  for (int g = 0; g < kQuantBlock / 2; ++g) {
-    typename V::Ints weights[kPanels];
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) weights[p] = W::Pair(w.block[p], g, v);
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) {
-        V::DotWords(weights[p], q + kQuantBlock * r + 2 * g, dot.at[r][p]);
-      }
-    }
-  }
+template <class V, class W, int kRows>
+[[gnu::always_inline]] inline void AddInt16Block(const PanelBlock& w, int v,
+                                                 const uint8_t* rows,
+                                                 FloatSums<V, kRows>& sum) {
+  const auto dot =
+      DotBlock<V, W, kRows>(w, v, reinterpret_cast<const int16_t*>(rows));
   const auto* scale =
       reinterpret_cast<const float*>(rows + 2 * kQuantBlock * kRows);
-  AddScaled<V, W, kRows, kPanels>(w, v, /*fold=*/0, scale, dot, sum);
+  AddScaled<V, W, kRows>(w, v, /*fold=*/0, scale, dot, sum);
 }
 
-// How far ahead of the product weights are fetched.
+// How far ahead of the product weights are fetched; a panel's neighbour, which
+// is next, follows it.
 inline constexpr int kFastPrefetchBytes = 2048;
 
-// Where few rows meet each weight, memory is the limit.
-template <class V, class W, int kRows, int kPanels>
-[[gnu::always_inline]] inline void PrefetchBlock(
-    const PanelBlocks<kPanels>& w) {
-  if constexpr (kRows <= V::kStreamRows) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) {
-#pragma GCC unroll 16
-      for (int line = 0; line < W::kBlockBytes; line += 64) {
-        __builtin_prefetch(w.block[p] + line + kFastPrefetchBytes);
-      }
-    }
-  }
-}
-
-// Sums of vector v of kPanels panels over the blocks of one slice for a tile of
-// kRows rows, all in registers. sums [kRows, kPanels·16].
-template <class V, class W, int kRows, int kPanels>
-[[gnu::noinline]] void MultiplyQuantized(const uint8_t* const (&panel)[kPanels],
-                                         int v, int blocks, const uint8_t* rows,
+// Sums of vector v of a panel over the blocks of one slice, for a tile of kRows
+// rows; all in registers. sums [kRows, 16].
+template <class V, class W, int kRows>
+[[gnu::noinline]] void MultiplyQuantized(const uint8_t* panel, int v,
+                                         int blocks, const uint8_t* rows,
                                          float* sums) {
   constexpr int kRowBytes = RowBlockBytes(kRowFormatOf<V, W>) * kRows;
-  FloatTile<V, kRows, kPanels> sum;
-  PanelBlocks<kPanels> w;
-#pragma GCC unroll 8
-  for (int p = 0; p < kPanels; ++p) {
-    w.block[p] = panel[p];
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) sum.at[r][p] = V::Zero();
-  }
+  FloatSums<V, kRows> sum;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) sum.at[r] = V::Zero();
+  PanelBlock w = {panel, panel};
   for (int done = 0; done < blocks; done += W::kBlocks) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) {
-      w.header[p] = w.block[p];
-      w.block[p] += W::kHeaderBytes;
-    }
+    w.header = w.block;
+    w.block += W::kHeaderBytes;
     for (int i = 0; i < W::kBlocks; ++i) {
-      PrefetchBlock<V, W, kRows, kPanels>(w);
+#pragma GCC unroll 16
+      for (int line = 0; line < W::kBlockBytes; line += 64) {
+        __builtin_prefetch(w.block + line + kFastPrefetchBytes);
+      }
       if constexpr (kIsInt16<V, W>) {
-        AddInt16Block<V, W, kRows, kPanels>(w, v, rows, sum);
+        AddInt16Block<V, W, kRows>(w, v, rows, sum);
       } else {
-        AddInt8Block<V, W, kRows, kPanels>(w, v, rows, sum);
+        AddInt8Block<V, W, kRows>(w, v, rows, sum);
       }
       rows += kRowBytes;
-#pragma GCC unroll 8
-      for (int p = 0; p < kPanels; ++p) w.block[p] += W::kBlockBytes;
+      w.block += W::kBlockBytes;
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPanels; ++p) {
-      V::Store(sums + (r * kPanels + p) * kPanelRows + v * V::kWidth,
-               sum.at[r][p]);
-    }
+    V::Store(sums + r * kPanelRows + v * V::kWidth, sum.at[r]);
   }
 }
 

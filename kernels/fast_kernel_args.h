@@ -19,14 +19,6 @@ struct QuantizeArgs {
   uint8_t* out;  // quantized_rows.h
 };
 
-// What becomes of a finished sum before it is written.
-struct Epilogue {
-  const float* bias = nullptr;  // [matrix rows], added to it
-  // y = silu(sum)·sum of this segment, which has as many rows of the same type
-  // as the one that is multiplied.
-  const PackedMatrix::Segment* up = nullptr;
-};
-
 // The sums of a range of panels for tiles [tile_begin, tile_end) of X.
 struct FastGemmArgs {
   const PackedMatrix::Segment* segment;
@@ -40,7 +32,8 @@ struct FastGemmArgs {
   int tile_end;
   float* y;  // [rows, …]; panel 0 writes column 0
   ptrdiff_t y_stride;
-  Epilogue epilogue;  // its bias is that of panel 0
+  const float* bias;  // added to the sums; that of panel 0, or null
+  bool gated;         // y holds gate and becomes silu(gate)·sum
 };
 
 }  // namespace lockstep::kernels

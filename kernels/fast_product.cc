@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <vector>
 
 #include "kernels/kernel_table.h"
 #include "kernels/packed_format.h"
@@ -56,8 +57,7 @@ class Pieces {
     return blocks * units_;
   }
 
-  // Calls multiply(segment, panel_begin, panel_end, tile_begin, tile_end) for
-  // pieces [begin, end), neighbours together.
+  // Calls multiply(piece) for pieces [begin, end), neighbours together.
   template <typename Multiply>
   void ForEach(int64_t begin, int64_t end, const Multiply& multiply) const {
     while (begin < end) {
@@ -69,8 +69,13 @@ class Pieces {
       const int panels = w_.segments()[segment].panels();
       const int first = static_cast<int>(unit) * kPanelsAtOnce;
       const int last = static_cast<int>(unit + count) * kPanelsAtOnce;
-      multiply(segment, first, std::min(last, panels), block * tiles_per_block_,
-               std::min((block + 1) * tiles_per_block_, tiles_.count()));
+      multiply(FastProduct::Piece{
+          .segment = segment,
+          .panel_begin = first,
+          .panel_end = std::min(last, panels),
+          .tile_begin = block * tiles_per_block_,
+          .tile_end =
+              std::min((block + 1) * tiles_per_block_, tiles_.count())});
       begin += count;
     }
   }
@@ -114,47 +119,68 @@ void FastProduct::Grow(size_t bytes) {
 
 void FastProduct::Multiply(const PackedMatrix& w, const float* x,
                            ptrdiff_t x_stride, int rows, float* y,
-                           ptrdiff_t y_stride, const Epilogue& epilogue) {
+                           ptrdiff_t y_stride, const float* bias) {
   const RowTiles tiles = {rows, kernels_->tile_rows};
   for (const RowFormat format : {RowFormat::kInt8, RowFormat::kInt16}) {
     if (!Takes(w, format)) continue;
-    MultiplyFormat(w, format, x, x_stride, tiles, y, y_stride, epilogue);
+    Quantize(w, format, x, x_stride, tiles);
+    const Pieces pieces(w, format, tiles,
+                        static_cast<int>(w.segments().size()));
+    pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
+      pieces.ForEach(begin, end, [&](const Piece& piece) {
+        const int column = w.segments()[piece.segment].row_begin;
+        FastGemmArgs args = Args(w, piece, tiles);
+        args.y = y + column;
+        args.y_stride = y_stride;
+        args.bias = bias == nullptr ? nullptr : bias + column;
+        kernels_->gemm(args);
+      });
+    });
   }
 }
 
-void FastProduct::MultiplyFormat(const PackedMatrix& w, RowFormat format,
-                                 const float* x, ptrdiff_t x_stride,
-                                 const RowTiles& tiles, float* y,
-                                 ptrdiff_t y_stride, const Epilogue& epilogue) {
-  Quantize(w, format, x, x_stride, tiles);
-  const int slices = w.cols() / w.slice_cols();
-  const int slice_blocks = BlocksPerRow(w.slice_cols(), w.slice_cols());
-  const bool gated = epilogue.up != nullptr;
-  const int segments = gated ? 1 : static_cast<int>(w.segments().size());
-  const Pieces pieces(w, format, tiles, segments);
+bool FastProduct::IsGated(const PackedMatrix& gate_up) {
+  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
+  return segments.size() == 2 && segments[0].rows == segments[1].rows &&
+         segments[0].type == segments[1].type;
+}
+
+void FastProduct::MultiplyGated(const PackedMatrix& gate_up, const float* x,
+                                ptrdiff_t x_stride, int rows, float* y,
+                                ptrdiff_t y_stride) {
+  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
+  const RowTiles tiles = {rows, kernels_->tile_rows};
+  const RowFormat format = FormatOfRows(segments[0].type);
+  Quantize(gate_up, format, x, x_stride, tiles);
+  const Pieces pieces(gate_up, format, tiles, /*num_segments=*/1);
   pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
-    pieces.ForEach(begin, end,
-                   [&](int index, int panel_begin, int panel_end,
-                       int tile_begin, int tile_end) {
-                     const PackedMatrix::Segment& segment = w.segments()[index];
-                     FastGemmArgs args = {.segment = &segment,
-                                          .slices = slices,
-                                          .slice_blocks = slice_blocks,
-                                          .panel_begin = panel_begin,
-                                          .panel_end = panel_end,
-                                          .x = rows_.get(),
-                                          .tiles = tiles,
-                                          .tile_begin = tile_begin,
-                                          .tile_end = tile_end,
-                                          .y = y + segment.row_begin,
-                                          .y_stride = y_stride,
-                                          .epilogue = epilogue};
-                     if (epilogue.bias != nullptr) {
-                       args.epilogue.bias = epilogue.bias + segment.row_begin;
-                     }
-                     kernels_->gemm(args);
-                   });
+    pieces.ForEach(begin, end, [&](const Piece& piece) {
+      FastGemmArgs args = Args(gate_up, piece, tiles);
+      args.y = y;
+      args.y_stride = y_stride;
+      kernels_->gemm(args);
+      args.segment = &segments[1];
+      args.gated = true;
+      kernels_->gemm(args);
+    });
   });
+}
+
+FastGemmArgs FastProduct::Args(const PackedMatrix& w, const Piece& piece,
+                               const RowTiles& tiles) const {
+  return {.segment = &w.segments()[piece.segment],
+          .slices = w.cols() / w.slice_cols(),
+          .slice_blocks = BlocksPerRow(w.slice_cols(), w.slice_cols()),
+          .panel_begin = piece.panel_begin,
+          .panel_end = piece.panel_end,
+          .x = rows_.get(),
+          .tiles = tiles,
+          .tile_begin = piece.tile_begin,
+          .tile_end = piece.tile_end,
+          .y = nullptr,
+          .y_stride = 0,
+          .bias = nullptr,
+          .gated = false};
 }
 
 void FastProduct::Quantize(const PackedMatrix& w, RowFormat format,

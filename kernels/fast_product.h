@@ -25,17 +25,34 @@ struct FastKernels;  // kernels/kernel_table.h
 // before and than what was reserved.
 class FastProduct {
  public:
+  // A part of a product: panels of a segment, and tiles of rows they meet.
+  struct Piece {
+    int segment;
+    int panel_begin;
+    int panel_end;
+    int tile_begin;
+    int tile_end;
+  };
+
   // Both must outlive this.
   FastProduct(const FastKernels* kernels, ThreadPool* pool);
 
   // For products of at most so many rows, of at most so many columns.
   void Reserve(int rows, int cols);
 
-  // x [rows, w.cols()]; y [rows, w.rows()], of a gated product half as many
-  // columns. REQUIRES: x and y do not overlap.
+  // y = x·wᵀ + bias; x [rows, w.cols()], y [rows, w.rows()], bias [w.rows()] or
+  // null.
   void Multiply(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
-                int rows, float* y, ptrdiff_t y_stride,
-                const Epilogue& epilogue);
+                int rows, float* y, ptrdiff_t y_stride, const float* bias);
+
+  // Whether MultiplyGated takes a matrix: gate and up are a segment each, of
+  // one type.
+  static bool IsGated(const PackedMatrix& gate_up);
+
+  // y = silu(x·gateᵀ)·(x·upᵀ), y [rows, gate_up.rows() / 2].
+  void MultiplyGated(const PackedMatrix& gate_up, const float* x,
+                     ptrdiff_t x_stride, int rows, float* y,
+                     ptrdiff_t y_stride);
 
  private:
   struct FreeBytes {
@@ -43,10 +60,9 @@ class FastProduct {
   };
 
   void Grow(size_t bytes);
-  // One format of quantized rows and the segments that take it.
-  void MultiplyFormat(const PackedMatrix& w, RowFormat format, const float* x,
-                      ptrdiff_t x_stride, const RowTiles& tiles, float* y,
-                      ptrdiff_t y_stride, const Epilogue& epilogue);
+  // Without y; for the plain product.
+  FastGemmArgs Args(const PackedMatrix& w, const Piece& piece,
+                    const RowTiles& tiles) const;
   void Quantize(const PackedMatrix& w, RowFormat format, const float* x,
                 ptrdiff_t x_stride, const RowTiles& tiles);
 

@@ -12,13 +12,8 @@ namespace lockstep::kernels {
 // What the fast product and the quantization of its rows are written in, for
 // AVX2. Only files compiled with these flags may include this.
 struct Avx2Integers : Avx2 {
-  // Shapes whose sums, integer and fp32, fit 16 registers.
-  static constexpr int kMaxFastRows = 3;
-  static constexpr int kMaxFastPanels = 2;
-  // What is fastest: a single row reads memory best panel after panel.
-  static constexpr int FastPanels(int rows) { return rows == 1 ? 1 : 2; }
-  // Up to so many rows weights are read faster than they are multiplied.
-  static constexpr int kStreamRows = 1;
+  // Whose sums, integer and fp32, fit 16 registers.
+  static constexpr int kMaxFastRows = 6;
 
   static Ints SetInts(int32_t value) { return _mm256_set1_epi32(value); }
   static Ints And(Ints a, Ints b) { return _mm256_and_si256(a, b); }

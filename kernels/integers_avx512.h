@@ -12,13 +12,8 @@ namespace lockstep::kernels {
 // What the fast product and the quantization of its rows are written in, for
 // AVX-512 with VNNI. Only files compiled with these flags may include this.
 struct Avx512Integers : Avx512 {
-  // Shapes whose sums, integer and fp32, fit 32 registers.
-  static constexpr int kMaxFastRows = 6;
-  static constexpr int kMaxFastPanels = 2;
-  // What is fastest: a few rows read memory best panel after panel.
-  static constexpr int FastPanels(int rows) { return rows <= 3 ? 1 : 2; }
-  // Up to so many rows weights are read faster than they are multiplied.
-  static constexpr int kStreamRows = 3;
+  // Whose sums, integer and fp32, fit 32 registers.
+  static constexpr int kMaxFastRows = 8;
 
   static Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
   static Ints And(Ints a, Ints b) { return _mm512_and_si512(a, b); }

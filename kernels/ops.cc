@@ -78,7 +78,7 @@ void Ops::Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
   CHECK_GE(y_stride, w.rows());
   if (rows == 0) return;
   if (w.arithmetic() == Arithmetic::kFast) {
-    return fast_.Multiply(w, x, x_stride, rows, y, y_stride, {.bias = bias});
+    return fast_.Multiply(w, x, x_stride, rows, y, y_stride, bias);
   }
   StrictGemm(w, x, x_stride, rows, y, y_stride);
   if (bias != nullptr) {
@@ -97,11 +97,9 @@ void Ops::GatedGemm(const PackedMatrix& gate_up, const float* x,
   CHECK_GE(x_stride, gate_up.cols());
   CHECK_GE(y_stride, dim);
   if (rows == 0) return;
-  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
-  if (gate_up.arithmetic() == Arithmetic::kFast && segments.size() == 2 &&
-      segments[0].type == segments[1].type && segments[0].rows == dim) {
-    return fast_.Multiply(gate_up, x, x_stride, rows, y, y_stride,
-                          {.up = &segments[1]});
+  if (gate_up.arithmetic() == Arithmetic::kFast &&
+      FastProduct::IsGated(gate_up)) {
+    return fast_.MultiplyGated(gate_up, x, x_stride, rows, y, y_stride);
   }
   Gemm(gate_up, x, x_stride, rows, scratch, 2 * dim);
   SiluMul(scratch, 2 * dim, rows, dim, y, y_stride);

@@ -135,12 +135,10 @@ void Gemm(const FastGemmArgs& args) {
       const int i = args.tiles.begin(tile);
       const uint8_t* x = args.x + i * row_bytes;
       float value = Product(args, w, j, x);
-      if (args.epilogue.bias != nullptr) value += args.epilogue.bias[j];
-      if (args.epilogue.up != nullptr) {
-        value = value / (1.0f + Exp(-value)) *
-                Product(args, *args.epilogue.up, j, x);
-      }
-      args.y[i * args.y_stride + j] = value;
+      float& y = args.y[i * args.y_stride + j];
+      if (args.bias != nullptr) value += args.bias[j];
+      if (args.gated) value *= y / (1.0f + Exp(-y));
+      y = value;
     }
   }
 }
