@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/dtype.h"
 #include "kernels/ops.h"
-#include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::bench {
 namespace {

@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "bench/ceilings.h"
-#include "kernels/arithmetic.h"
-#include "kernels/dtype.h"
-#include "kernels/kv_store.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_store.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/token_batch.h"
 #include "kernels/ops.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/paged_kv.h"
 #include "kernels/thread_pool.h"
-#include "kernels/token_batch.h"
+#include "kernels/weights/arithmetic.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {
 namespace {

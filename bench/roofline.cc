@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "common/status_macros.h"
-#include "kernels/dtype.h"
-#include "kernels/paged_kv.h"
+#include "kernels/attention/paged_kv.h"
+#include "kernels/weights/dtype.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep::bench {

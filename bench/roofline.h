@@ -6,8 +6,8 @@
 #include <string>
 
 #include "bench/ceilings.h"
-#include "kernels/arithmetic.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/weights/arithmetic.h"
 #include "worker/core/step_plan.h"
 #include "worker/weights/model_files.h"
 

@@ -13,7 +13,7 @@
 #include "bench/roofline.h"
 #include "bench/traffic.h"
 #include "bench/workload.h"
-#include "kernels/arithmetic.h"
+#include "kernels/weights/arithmetic.h"
 
 namespace lockstep::bench {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "kernels/attention_tile.h"
-#include "kernels/kernel_table.h"
+#include "kernels/isa/kernel_table.h"
 #include "kernels/thread_pool.h"
 
 namespace lockstep::kernels {

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/kernel_table.h"
-#include "kernels/kv_store.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_store.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/token_batch.h"
+#include "kernels/isa/kernel_table.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
-#include "kernels/paged_kv.h"
-#include "kernels/token_batch.h"
 
 namespace lockstep::kernels {
 namespace {

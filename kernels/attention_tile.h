@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/kernel_table.h"
-#include "kernels/paged_kv.h"
-#include "kernels/token_batch.h"
+#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/token_batch.h"
+#include "kernels/isa/kernel_table.h"
 
 namespace lockstep::kernels {
 

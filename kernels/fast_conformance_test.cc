@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "kernels/arithmetic.h"
-#include "kernels/dtype.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/quantized_rows.h"
-#include "kernels/random_rows.h"
+#include "kernels/product/quantized_rows.h"
+#include "kernels/weights/arithmetic.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
+#include "kernels/weights/random_rows.h"
 
 namespace lockstep::kernels {
 namespace {

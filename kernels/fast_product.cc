@@ -4,8 +4,8 @@
 #include <new>
 #include <vector>
 
-#include "kernels/kernel_table.h"
-#include "kernels/packed_format.h"
+#include "kernels/isa/kernel_table.h"
+#include "kernels/weights/packed_format.h"
 
 namespace lockstep::kernels {
 namespace {

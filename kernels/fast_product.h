@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/fast_kernel_args.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/quantized_rows.h"
+#include "kernels/product/fast_kernel_args.h"
+#include "kernels/product/quantized_rows.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {
 
-struct FastKernels;  // kernels/kernel_table.h
+struct FastKernels;  // kernels/isa/kernel_table.h
 
 // Products with matrices packed for Arithmetic::kFast: the rows of X are
 // quantized into a buffer, then blocks of rows, as many as the second-level

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "kernels/dtype.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/random_rows.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
+#include "kernels/weights/random_rows.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -10,15 +10,15 @@
 #include <numeric>
 #include <vector>
 
-#include "kernels/arithmetic.h"
-#include "kernels/dtype.h"
-#include "kernels/kernel_table.h"
+#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/token_batch.h"
+#include "kernels/isa/kernel_table.h"
 #include "kernels/ops.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/paged_kv.h"
 #include "kernels/rotary.h"
 #include "kernels/thread_pool.h"
-#include "kernels/token_batch.h"
+#include "kernels/weights/arithmetic.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
 
 namespace {
 

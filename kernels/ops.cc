@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "kernels/attention.h"
-#include "kernels/kernel_table.h"
-#include "kernels/kv_store.h"
+#include "kernels/attention/kv_store.h"
+#include "kernels/isa/kernel_table.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -6,16 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/token_batch.h"
 #include "kernels/fast_product.h"
-#include "kernels/packed_matrix.h"
-#include "kernels/paged_kv.h"
 #include "kernels/rotary.h"
 #include "kernels/thread_pool.h"
-#include "kernels/token_batch.h"
+#include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {
 
-struct KernelTable;  // kernels/kernel_table.h: one ISA's function pointers
+struct KernelTable;  // kernels/isa/kernel_table.h: one ISA's function pointers
 
 // The operations of a decoder on CPU, each over all threads of a pool. Every
 // result is a fixed function of its own row's inputs: the number of rows, of

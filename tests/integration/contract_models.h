@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/arithmetic.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/weights/arithmetic.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::testing {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/dtype.h"
+#include "kernels/weights/dtype.h"
 
 namespace lockstep::testing {
 

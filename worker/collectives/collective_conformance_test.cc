@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/tree_sum.h"
+#include "kernels/product/tree_sum.h"
 #include "worker/collectives/collective.h"
 #include "worker/collectives/shared_memory_collective.h"
 #include "worker/collectives/shared_segment.h"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/kv_type.h"
-#include "kernels/paged_kv.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/attention/paged_kv.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 
@@ -18,7 +18,7 @@ namespace lockstep {
 // system provides what is written. Fixed for the life of the engine.
 //
 //   [layer][keys, values, key scales, value scales], each laid out as
-//   kernels/paged_kv.h says; scales only where the type has them
+//   kernels/attention/paged_kv.h says; scales only where the type has them
 class KvMemory {
  public:
   // RESOURCE_EXHAUSTED when the address space can not be had.

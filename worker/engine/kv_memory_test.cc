@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/kv_type.h"
-#include "kernels/paged_kv.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/attention/paged_kv.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 

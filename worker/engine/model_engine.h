@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 
-#include "kernels/arithmetic.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_type.h"
 #include "kernels/ops.h"
+#include "kernels/weights/arithmetic.h"
 #include "worker/collectives/collective.h"
 #include "worker/engine/engine.h"
 #include "worker/model_spec/model_config.h"

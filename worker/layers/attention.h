@@ -2,8 +2,8 @@
 
 #include <absl/status/status.h>
 
+#include "kernels/attention/paged_kv.h"
 #include "kernels/ops.h"
-#include "kernels/paged_kv.h"
 #include "worker/layers/activations.h"
 #include "worker/layers/rank_context.h"
 #include "worker/layers/rope_table.h"

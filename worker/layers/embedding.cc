@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "kernels/dtype.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weights/dtype.h"
 
 namespace lockstep {
 

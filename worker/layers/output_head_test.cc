@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/dtype.h"
-#include "kernels/packed_matrix.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
 #include "tests/testing/local_ranks.h"
 #include "worker/layers/rank_context.h"
 #include "worker/weights/model_weights.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/paged_kv.h"
+#include "kernels/attention/paged_kv.h"
 
 namespace lockstep {
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/attention/paged_kv.h"
 #include "kernels/ops.h"
-#include "kernels/paged_kv.h"
 #include "worker/layers/activations.h"
 #include "worker/layers/output_head.h"
 #include "worker/layers/rank_context.h"

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "kernels/arithmetic.h"
-#include "kernels/kv_type.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/weights/arithmetic.h"
 
 namespace lockstep {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/arithmetic.h"
-#include "kernels/dtype.h"
-#include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
-#include "kernels/weight_arena.h"
+#include "kernels/weights/arithmetic.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_matrix.h"
+#include "kernels/weights/weight_arena.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/tensor_source.h"

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/arithmetic.h"
-#include "kernels/packed_format.h"
 #include "kernels/thread_pool.h"
+#include "kernels/weights/arithmetic.h"
+#include "kernels/weights/packed_format.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/weights/model_files.h"

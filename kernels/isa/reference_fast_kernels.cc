@@ -1,0 +1,151 @@
+// The oracle of the fast product: as its definition reads, one sum at a time.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels/isa/kernel_table.h"
+#include "kernels/product/fast_kernel_args.h"
+#include "kernels/product/quantized_rows.h"
+#include "kernels/product/tree_sum.h"
+#include "kernels/simd/lanes.h"
+#include "kernels/weights/packed_block.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// A row's block, in tiles of one row.
+struct RowBlock {
+  int q[kQuantBlock] = {};
+  float scale = 0;
+};
+
+RowBlock RoundBlock(const float* x, int cols, float limit) {
+  RowBlock block;
+  float max = 0;
+  for (int i = 0; i < cols; ++i) {
+    if (!std::isfinite(x[i])) {
+      block.scale = std::numeric_limits<float>::quiet_NaN();
+      return block;
+    }
+    max = std::max(max, std::abs(x[i]));
+  }
+  if (max < kLeastMax) return block;
+  block.scale = max / limit;
+  for (int i = 0; i < cols; ++i) {
+    block.q[i] = static_cast<int>(std::nearbyint(x[i] * (limit / max)));
+  }
+  return block;
+}
+
+template <typename T>
+uint8_t* Append(T value, uint8_t* out) {
+  std::memcpy(out, &value, sizeof(value));
+  return out + sizeof(value);
+}
+
+template <typename T>
+T Take(const uint8_t*& bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(value));
+  bytes += sizeof(value);
+  return value;
+}
+
+uint8_t* AppendBlock(const RowBlock& block, RowFormat format, uint8_t* out) {
+  int first = 0, sum = 0;
+  for (int i = 0; i < kQuantBlock; ++i) {
+    sum += block.q[i];
+    if (i < kQuantBlock / 2) first = sum;
+    out = format == RowFormat::kInt8
+              ? Append(static_cast<int8_t>(block.q[i]), out)
+              : Append(static_cast<int16_t>(block.q[i]), out);
+  }
+  out = Append(block.scale, out);
+  if (format == RowFormat::kInt16) return out;
+  out = Append(block.scale * static_cast<float>(sum), out);
+  out = Append(-sum, out);
+  return Append(-first, out);
+}
+
+RowBlock TakeBlock(RowFormat format, const uint8_t* bytes) {
+  RowBlock block;
+  for (int& q : block.q) {
+    q = format == RowFormat::kInt8 ? Take<int8_t>(bytes) : Take<int16_t>(bytes);
+  }
+  block.scale = Take<float>(bytes);
+  return block;
+}
+
+void Quantize(const QuantizeArgs& args) {
+  uint8_t* out = args.out;
+  for (int slice = 0; slice < args.cols; slice += args.slice_cols) {
+    for (int done = 0; done < args.slice_cols; done += kQuantBlock) {
+      const int cols = std::min(kQuantBlock, args.slice_cols - done);
+      out = AppendBlock(
+          RoundBlock(args.x + slice + done, cols, QuantLimit(args.format)),
+          args.format, out);
+    }
+  }
+}
+
+float AddBlock(const PackedBlock& w, const RowBlock& x, float sum) {
+  for (int fold = 0; fold < kQuantBlock; fold += w.fold_cols) {
+    int32_t dot = 0;
+    for (int i = fold; i < fold + w.fold_cols; ++i) dot += w.quant[i] * x.q[i];
+    sum = std::fma(static_cast<float>(dot),
+                   w.scale[fold / w.fold_cols] * x.scale, sum);
+  }
+  if (!w.has_min) return sum;
+  int total = 0;
+  for (const int q : x.q) total += q;
+  return std::fma(w.min, x.scale * static_cast<float>(total), sum);
+}
+
+// Row `j` of a segment times a row of X.
+float Product(const FastGemmArgs& args, const PackedMatrix::Segment& segment,
+              int j, const uint8_t* x) {
+  const RowFormat format =
+      segment.type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+  const uint8_t* panel = segment.data + (j / kPanelRows) * segment.panel_bytes;
+  return TreeSum(args.slices, [&](int slice) {
+    float sum = 0;
+    for (int b = 0; b < args.slice_blocks; ++b) {
+      const int block = slice * args.slice_blocks + b;
+      sum = AddBlock(
+          UnpackPackedBlock(segment.type, panel + slice * segment.slice_bytes,
+                            j % kPanelRows, b),
+          TakeBlock(format,
+                    x + static_cast<ptrdiff_t>(block) * RowBlockBytes(format)),
+          sum);
+    }
+    return sum;
+  });
+}
+
+void Gemm(const FastGemmArgs& args) {
+  const PackedMatrix::Segment& w = *args.segment;
+  const RowFormat format =
+      w.type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+  const ptrdiff_t row_bytes = static_cast<ptrdiff_t>(args.slices) *
+                              args.slice_blocks * RowBlockBytes(format);
+  const int row_end = std::min(w.rows, args.panel_end * kPanelRows);
+  for (int j = args.panel_begin * kPanelRows; j < row_end; ++j) {
+    for (int tile = args.tile_begin; tile < args.tile_end; ++tile) {
+      const int i = args.tiles.begin(tile);
+      const uint8_t* x = args.x + i * row_bytes;
+      float value = Product(args, w, j, x);
+      float& y = args.y[i * args.y_stride + j];
+      if (args.bias != nullptr) value += args.bias[j];
+      if (args.gated) value *= y / (1.0f + Exp(-y));
+      y = value;
+    }
+  }
+}
+
+}  // namespace
+
+const FastKernels kReferenceFastKernels = {
+    .tile_rows = 1, .quantize = Quantize, .gemm = Gemm};
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,300 @@
+#include "kernels/weights/panel_packing.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace lockstep::kernels {
+namespace {
+
+constexpr int kBlockCols = 32;
+constexpr int kQuads = kBlockCols / 4;
+
+template <typename T>
+T Load(const uint8_t* bytes, int index = 0) {
+  T value;
+  std::memcpy(&value, bytes + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Store(uint8_t* bytes, int index, T value) {
+  std::memcpy(bytes + index * sizeof(T), &value, sizeof(T));
+}
+
+void Store16(uint8_t* bytes, int index, const uint8_t* from) {
+  Store(bytes, index, Load<uint16_t>(from));
+}
+
+// The integers of a block of 32 columns of one row, four to a word.
+struct Quads {
+  uint32_t word[kQuads];
+};
+
+void StoreNibbles(const Quads& low, int row, uint8_t* nibbles) {
+  for (int h = 0; h < 4; ++h) {
+    Store(nibbles, h * kPanelRows + row,
+          low.word[2 * h] | low.word[2 * h + 1] << 4);
+  }
+}
+
+// Of ggml's Q4_0 and Q4_1: 16 bytes, columns 0-15 in the low halves.
+Quads NibblesOfHalves(const uint8_t* bytes) {
+  Quads quads;
+  for (int g = 0; g < 4; ++g) {
+    const uint32_t word = Load<uint32_t>(bytes, g);
+    quads.word[g] = word & 0x0f0f0f0f;
+    quads.word[4 + g] = word >> 4 & 0x0f0f0f0f;
+  }
+  return quads;
+}
+
+// Of ggml's K types: the same bits of 32 bytes.
+Quads BitsOfBytes(const uint8_t* bytes, int shift, uint32_t mask) {
+  Quads quads;
+  for (int g = 0; g < kQuads; ++g) {
+    quads.word[g] = Load<uint32_t>(bytes, g) >> shift & mask;
+  }
+  return quads;
+}
+
+// One function per quantized type: a stored block of one row to its place in a
+// group.
+using PackBlock = void (*)(const uint8_t* block, int row, uint8_t* group);
+
+void PackQ8_0(const uint8_t* block, int row, uint8_t* group) {
+  Store16(group, row, block);
+  uint8_t* quants = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
+  for (int g = 0; g < kQuads; ++g) {
+    Store(quants, g * kPanelRows + row,
+          Load<uint32_t>(block + 2, g) ^ 0x80808080);
+  }
+}
+
+void PackQ4_0(const uint8_t* block, int row, uint8_t* group) {
+  Store16(group, row, block);
+  StoreNibbles(NibblesOfHalves(block + 2), row,
+               group + FormatOfPacked(PackedType::kQ4_0).header_bytes);
+}
+
+void PackQ4_1(const uint8_t* block, int row, uint8_t* group) {
+  Store16(group, row, block);
+  Store16(group, kPanelRows + row, block + 2);
+  StoreNibbles(NibblesOfHalves(block + 4), row,
+               group + FormatOfPacked(PackedType::kQ4_1).header_bytes);
+}
+
+template <bool kFiveBits>
+void PackQ4KOrQ5K(const uint8_t* block, int row, uint8_t* group) {
+  constexpr PackedFormat kFormat =
+      FormatOfPacked(kFiveBits ? PackedType::kQ5_K : PackedType::kQ4_K);
+  Store16(group, row, block);
+  Store16(group, kPanelRows + row, block + 2);
+  uint8_t scales[8], mins[8];
+  UnpackScales6(block + 4, scales, mins);
+  const uint8_t* high = block + 16;
+  const uint8_t* nibbles = kFiveBits ? high + 32 : high;
+  uint8_t* out = group + kFormat.header_bytes;
+  for (int run = 0; run < 8; ++run) {
+    out[row] = scales[run];
+    out[kPanelRows + row] = mins[run];
+    uint8_t* words = out + 2 * kPanelRows;
+    StoreNibbles(
+        BitsOfBytes(nibbles + 32 * (run / 2), 4 * (run % 2), 0x0f0f0f0f), row,
+        words);
+    if constexpr (kFiveBits) {
+      const Quads bits = BitsOfBytes(high, run, 0x01010101);
+      uint32_t word = 0;
+      for (int g = 0; g < kQuads; ++g) word |= bits.word[g] << g;
+      Store(words, 4 * kPanelRows + row, word);
+    }
+    out += (kFormat.group_bytes - kFormat.header_bytes) / 8;
+  }
+}
+
+// Parts of 32 columns as in UnpackBlock.
+void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
+  constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ6_K);
+  Store16(group, row, block + 208);
+  uint8_t* out = group + kFormat.header_bytes;
+  for (int run = 0; run < 8; ++run) {
+    const int half = run / 4, part = run % 4;
+    out[row] = block[192 + 2 * run];
+    out[kPanelRows + row] = block[192 + 2 * run + 1];
+    uint8_t* words = out + 2 * kPanelRows;
+    StoreNibbles(BitsOfBytes(block + 64 * half + 32 * (part % 2),
+                             4 * (part / 2), 0x0f0f0f0f),
+                 row, words);
+    const Quads pairs =
+        BitsOfBytes(block + 128 + 32 * half, 2 * part, 0x03030303);
+    for (int h = 0; h < 2; ++h) {
+      uint32_t word = 0;
+      for (int n = 0; n < 4; ++n) word |= pairs.word[4 * h + n] << (2 * n);
+      Store(words, (4 + h) * kPanelRows + row, word);
+    }
+    out += (kFormat.group_bytes - kFormat.header_bytes) / 8;
+  }
+}
+
+template <DType kType, PackedType kPacked, PackBlock kPackBlock>
+void PackBlocks(const StoredRows& rows, int cols, uint8_t* panel) {
+  constexpr PackedFormat kFormat = FormatOfPacked(kPacked);
+  const int blocks = cols / kFormat.group_cols;
+  const int block_bytes = BlockBytes(kType);
+  for (int b = 0; b < blocks; ++b) {
+    const uint8_t* source = rows.first + static_cast<size_t>(b) * block_bytes;
+    for (int row = 0; row < rows.count; ++row, source += rows.row_bytes) {
+      kPackBlock(source, row, panel);
+    }
+    panel += kFormat.group_bytes;
+  }
+}
+
+template <typename Word>
+void PackPlain(const StoredRows& rows, int cols, uint8_t* panel) {
+  // A cache line of each row at a time.
+  constexpr int kCols = 64 / sizeof(Word);
+  for (int begin = 0; begin < cols; begin += kCols) {
+    const int end = std::min(begin + kCols, cols);
+    for (int row = 0; row < rows.count; ++row) {
+      const uint8_t* source = rows.first + row * rows.row_bytes;
+      for (int col = begin; col < end; ++col) {
+        Store(panel + static_cast<size_t>(col) * kPanelRows * sizeof(Word), row,
+              Load<Word>(source, col));
+      }
+    }
+  }
+}
+
+constexpr float kMostInt16 = 8191;
+constexpr float kLeastMagnitude = 1e-30f;
+constexpr int32_t kMagnitude = 0x7fffffff;
+constexpr uint32_t kInfinity = 0x7f800000;
+constexpr uint16_t kBFloat16NaN = 0x7fc0;
+// x + kRounder has the integer that is nearest to x in its low bits, where |x|
+// is below 2^22.
+constexpr float kRounder = 0x1.8p23f;
+constexpr uint32_t kRounderBits = std::bit_cast<uint32_t>(kRounder);
+
+// Plain weights that are packed as integers pass through fp32, where those that
+// are not finite need not keep their kind. Loops of a fixed length become
+// vector instructions.
+float ToFloat(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+void DecodeBlock(const uint32_t* stored, DType, float* values) {
+  for (int i = 0; i < kBlockCols; ++i) values[i] = ToFloat(stored[i]);
+}
+
+void DecodeBlock(const uint16_t* stored, DType type, float* values) {
+  if (type == DType::kBF16) {
+    for (int i = 0; i < kBlockCols; ++i) {
+      values[i] = ToFloat(static_cast<uint32_t>(stored[i]) << 16);
+    }
+    return;
+  }
+  // As HalfToFloat does; infinities and NaNs come out as 2^16 and more.
+  for (int i = 0; i < kBlockCols; ++i) {
+    const uint32_t sign = static_cast<uint32_t>(stored[i] & 0x8000) << 16;
+    const uint32_t magnitude = static_cast<uint32_t>(stored[i] & 0x7fff) << 13;
+    const float value = ToFloat(magnitude) * 0x1p112f;
+    const uint32_t bits = std::bit_cast<uint32_t>(value) | sign;
+    values[i] = ToFloat(value < 0x1p16f ? bits : kInfinity);
+  }
+}
+
+// max|w|; infinite or NaN if one is.
+float LargestMagnitude(const float* values) {
+  int32_t most = 0;
+  for (int i = 0; i < kBlockCols; ++i) {
+    most = std::max(most, std::bit_cast<int32_t>(values[i]) & kMagnitude);
+  }
+  return std::bit_cast<float>(most);
+}
+
+struct Int16Scale {
+  uint16_t bits;  // bfloat16
+  float inverse;  // what weights are multiplied by
+};
+
+Int16Scale ScaleFor(float most) {
+  if (std::bit_cast<uint32_t>(most) >= kInfinity) return {kBFloat16NaN, 0};
+  if (most < kLeastMagnitude) return {0, 0};
+  const uint32_t bits = std::bit_cast<uint32_t>(most / kMostInt16);
+  const uint16_t up = static_cast<uint16_t>((bits + 0xffff) >> 16);
+  return {up, 1 / BFloat16ToFloat(up)};
+}
+
+template <typename Word>
+void PackInt16Block(const Word* stored, DType type, int row, uint8_t* group) {
+  float values[kBlockCols];
+  DecodeBlock(stored, type, values);
+  const Int16Scale scale = ScaleFor(LargestMagnitude(values));
+  Store(group, row, scale.bits);
+  uint32_t quants[kBlockCols];
+  for (int i = 0; i < kBlockCols; ++i) {
+    quants[i] = std::bit_cast<uint32_t>(values[i] * scale.inverse + kRounder) -
+                kRounderBits;
+  }
+  uint8_t* out = group + FormatOfPacked(PackedType::kInt16).header_bytes;
+  for (int n = 0; n < kBlockCols / 2; ++n) {
+    Store(out, n * kPanelRows + row,
+          (quants[2 * n] & 0xffff) | quants[2 * n + 1] << 16);
+  }
+}
+
+template <typename Word>
+void PackInt16(const StoredRows& rows, int cols, int slice_cols,
+               uint8_t* panel) {
+  for (int slice = 0; slice < cols; slice += slice_cols) {
+    for (int begin = 0; begin < slice_cols; begin += kBlockCols) {
+      const int count = std::min(kBlockCols, slice_cols - begin);
+      const uint8_t* source = rows.first + (slice + begin) * sizeof(Word);
+      Word stored[kBlockCols] = {};
+      for (int row = 0; row < rows.count; ++row, source += rows.row_bytes) {
+        std::memcpy(stored, source, count * sizeof(Word));
+        PackInt16Block(stored, rows.type, row, panel);
+      }
+      panel += FormatOfPacked(PackedType::kInt16).group_bytes;
+    }
+  }
+}
+
+}  // namespace
+
+void PackPanel(PackedType type, const StoredRows& rows, int cols,
+               int slice_cols, uint8_t* panel) {
+  if (rows.count < kPanelRows) {
+    std::memset(panel, 0, SliceBytes(type, slice_cols) * (cols / slice_cols));
+  }
+  switch (type) {
+    case PackedType::kF32:
+      return PackPlain<uint32_t>(rows, cols, panel);
+    case PackedType::kF16:
+    case PackedType::kBF16:
+      return PackPlain<uint16_t>(rows, cols, panel);
+    case PackedType::kQ8_0:
+      return PackBlocks<DType::kQ8_0, PackedType::kQ8_0, PackQ8_0>(rows, cols,
+                                                                   panel);
+    case PackedType::kQ4_0:
+      return PackBlocks<DType::kQ4_0, PackedType::kQ4_0, PackQ4_0>(rows, cols,
+                                                                   panel);
+    case PackedType::kQ4_1:
+      return PackBlocks<DType::kQ4_1, PackedType::kQ4_1, PackQ4_1>(rows, cols,
+                                                                   panel);
+    case PackedType::kQ4_K:
+      return PackBlocks<DType::kQ4_K, PackedType::kQ4_K, PackQ4KOrQ5K<false>>(
+          rows, cols, panel);
+    case PackedType::kQ5_K:
+      return PackBlocks<DType::kQ5_K, PackedType::kQ5_K, PackQ4KOrQ5K<true>>(
+          rows, cols, panel);
+    case PackedType::kQ6_K:
+      return PackBlocks<DType::kQ6_K, PackedType::kQ6_K, PackQ6K>(rows, cols,
+                                                                  panel);
+    case PackedType::kInt16:
+      return rows.type == DType::kF32
+                 ? PackInt16<uint32_t>(rows, cols, slice_cols, panel)
+                 : PackInt16<uint16_t>(rows, cols, slice_cols, panel);
+  }
+}
+
+}  // namespace lockstep::kernels
