@@ -164,9 +164,10 @@ class ThreadPool::Impl {
 
   const int size_;
   const std::chrono::microseconds spin_;
-  // Written while no worker is inside; null ends the workers.
-  const absl::FunctionRef<void(int)>* job_ = nullptr;
-  alignas(64) std::atomic<uint64_t> gate_ = 0;
+  // What a worker that comes in reads, in one cache line. The job is written
+  // while no worker is inside; null ends the workers.
+  alignas(64) const absl::FunctionRef<void(int)>* job_ = nullptr;
+  std::atomic<uint64_t> gate_ = 0;
   std::atomic<uint32_t> bell_ = 0;  // the round, in a word one can sleep on
   std::atomic<int> sleepers_ = 0;   // on either word
   alignas(64) std::atomic<uint32_t> left_ = 0;  // workers done with the round
