@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/peak_loops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 
 namespace lockstep::bench {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
 

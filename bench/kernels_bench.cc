@@ -23,7 +23,7 @@
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"

@@ -2,7 +2,7 @@
 
 #include "kernels/attention_tile.h"
 #include "kernels/isa/kernel_table.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 
 namespace lockstep::kernels {
 

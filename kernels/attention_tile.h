@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention/attend_args.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
 #include "kernels/isa/kernel_table.h"

@@ -6,7 +6,7 @@
 
 #include "kernels/product/fast_kernel_args.h"
 #include "kernels/product/quantized_rows.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {

@@ -15,7 +15,7 @@
 #include "kernels/isa/kernel_table.h"
 #include "kernels/ops.h"
 #include "kernels/rotary.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"

@@ -10,7 +10,7 @@
 #include "kernels/attention/token_batch.h"
 #include "kernels/fast_product.h"
 #include "kernels/rotary.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention/attend_args.h"
 #include "kernels/attention/kv_product.h"
-#include "kernels/isa/kernel_table.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/vector_kernels.h"
 

@@ -1,67 +1,10 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "kernels/attention/paged_kv.h"
+#include "kernels/attention/attend_args.h"
 #include "kernels/product/fast_kernel_args.h"
-#include "kernels/weights/packed_matrix.h"
+#include "kernels/product/gemm_args.h"
 
 namespace lockstep::kernels {
-
-// Sums of one range of panels: y[i, row_begin + j] for every row i of x.
-struct GemmArgs {
-  const PackedMatrix::Segment* segment;
-  int cols;
-  int slice_cols;
-  int panel_begin;
-  int panel_end;
-  const float* x;  // [rows, cols]
-  ptrdiff_t x_stride;
-  int rows;
-  float* y;  // [rows, all output columns of the matrix]
-  ptrdiff_t y_stride;
-};
-
-// A row of attention is summed over chunks of positions counted from 0, each a
-// softmax of its own that is rescaled, block by block, as larger scores turn
-// up; then the chunks are merged in order. Whoever computes them, on whatever
-// threads, gets the same bits.
-inline constexpr int kAttendBlock = 64;
-inline constexpr int kAttendChunk = 512;
-inline constexpr int kMaxAttendRows = 64;
-
-// A tile of attention: the query heads of consecutive tokens of one sequence
-// that share a key-value head. Row r is head heads[r % rows_per_token] of token
-// r / rows_per_token, belongs to position first_position + r / rows_per_token
-// and sees positions up to it. All of the tile's tokens lie in one block of
-// kAttendBlock positions.
-struct AttendArgs {
-  const float* q;  // of the first token, [heads, head_dim]
-  ptrdiff_t q_stride;
-  float scale;       // of q
-  const int* heads;  // [rows_per_token]
-  int rows;          // at most kMaxAttendRows
-  int rows_per_token;
-  int first_position;
-  const int32_t* pages;
-  const PagedKv* kv;  // head_dim at most kMaxHeadDim
-  int kv_head;
-  float* out;  // of the first token, [heads, head_dim]
-  ptrdiff_t out_stride;
-};
-
-// Softmax sums of a tile's rows over some of their positions: the largest
-// score, Σ e^(score - max), and Σ e^(score - max)·value.
-struct AttendSums {
-  float* max;  // [rows]
-  float* sum;  // [rows]
-  float* out;  // [rows, PaddedHeadDim(head_dim)]
-};
-
-inline constexpr int PaddedHeadDim(int head_dim) {
-  return (head_dim + 15) / 16 * 16;
-}
 
 // Those of the fast product; see fast_gemm_kernel.h for what they compute.
 struct FastKernels {

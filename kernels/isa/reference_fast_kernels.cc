@@ -6,10 +6,10 @@
 
 #include "kernels/isa/kernel_table.h"
 #include "kernels/product/fast_kernel_args.h"
+#include "kernels/product/packed_block.h"
 #include "kernels/product/quantized_rows.h"
 #include "kernels/product/tree_sum.h"
 #include "kernels/simd/lanes.h"
-#include "kernels/weights/packed_block.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/isa/kernel_table.h"
+#include "kernels/product/gemm_args.h"
 #include "kernels/product/matrix_tile.h"
 #include "kernels/product/slice_sums.h"
 #include "kernels/product/weight_decoders.h"

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_format.h"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "tests/integration/contract_models.h"
 #include "tests/integration/schedule.h"
 #include "tests/integration/shrink_schedule.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
 #include "proto/worker.pb.h"
 #include "tests/testing/tiny_model.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "worker/collectives/collective.h"
 
 namespace lockstep::testing {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
 #include "worker/engine/batch_builder.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/collectives/single_collective.h"

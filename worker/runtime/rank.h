@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
 #include "proto/worker.pb.h"
 #include "worker/collectives/collective.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"

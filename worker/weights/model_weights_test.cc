@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/packed_format.h"
 #include "tests/testing/tiny_gguf.h"

@@ -1,4 +1,4 @@
-#include "kernels/weights/packed_block.h"
+#include "kernels/product/packed_block.h"
 
 namespace lockstep::kernels {
 

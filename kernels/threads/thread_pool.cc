@@ -1,4 +1,4 @@
-#include "kernels/thread_pool.h"
+#include "kernels/threads/thread_pool.h"
 
 #include <glog/logging.h>
 #include <immintrin.h>
