@@ -60,7 +60,8 @@ std::set<int> SizesToTry(const ModelConfig& config,
 absl::Status CheckSize(const ModelFiles& model, int size) {
   for (int rank = 0; rank < size; ++rank) {
     LOCKSTEP_RETURN_IF_ERROR(
-        MakeShard(model.config, model.row_parallel_block, rank, size).status());
+        MakeShard(model.config, model.row_parallel_blocks, rank, size)
+            .status());
   }
   return absl::OkStatus();
 }
@@ -124,8 +125,9 @@ std::optional<std::vector<GoldenAnswer>> CheckAtSize(const GoldenCase& golden,
     report->Fail(name, answers.status().message());
     return std::nullopt;
   }
+  const RowParallelBlocks& blocks = model.row_parallel_blocks;
   const Tolerance tolerance = ToleranceFor(
-      golden, /*quantized_weights=*/model.row_parallel_block > 1, numerics);
+      golden, /*quantized_weights=*/blocks.o > 1 || blocks.down > 1, numerics);
   Comparison comparison;
   for (size_t i = 0; i < golden.prompts.size(); ++i) {
     Add(golden.prompts[i], (*answers)[i], tolerance, &comparison);
@@ -147,7 +149,7 @@ void CheckSameBits(const GoldenCase& golden, const ModelFiles& model,
   const auto& [first, expected] = *answers.begin();
   std::vector<int> same, other;
   for (const int size :
-       IdenticalSizes(model.config, model.row_parallel_block, first)) {
+       IdenticalSizes(model.config, model.row_parallel_blocks, first)) {
     const auto found = answers.find(size);
     if (found == answers.end()) continue;
     (found->second == expected ? same : other).push_back(size);

@@ -39,7 +39,7 @@ ContractModel Open(const std::string& name, const std::string& path,
   ContractModel model{
       .name = name, .files = *std::move(files), .num_ranks = {reference_ranks}};
   for (const int size :
-       IdenticalSizes(model.files.config, model.files.row_parallel_block,
+       IdenticalSizes(model.files.config, model.files.row_parallel_blocks,
                       reference_ranks)) {
     if (size != reference_ranks) model.num_ranks.push_back(size);
   }

@@ -120,7 +120,7 @@ class Leader {
       : pool_({.num_threads = 2}),
         ops_(*kernels::Ops::Create("auto", &pool_)),
         engine_(*ModelEngine::Create(
-            model, *MakeShard(model.config, model.row_parallel_block, 0, 1),
+            model, *MakeShard(model.config, model.row_parallel_blocks, 0, 1),
             {.num_pages = scheduler_.num_pages,
              .page_size = scheduler_.page_size,
              .max_step_tokens = scheduler_.max_step_tokens,

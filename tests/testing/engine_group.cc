@@ -22,17 +22,16 @@ absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(
   LOCKSTEP_ASSIGN_OR_RETURN(auto ranks,
                             LocalRanks::Create(size, options.ranks));
   std::unique_ptr<EngineGroup> group(new EngineGroup(std::move(ranks)));
-  LOCKSTEP_RETURN_IF_ERROR(
-      group->ranks_->Run([&](const LocalRank& rank) -> absl::Status {
-        LOCKSTEP_ASSIGN_OR_RETURN(
-            const Shard shard,
-            MakeShard(model.config, model.row_parallel_block, rank.rank, size));
-        LOCKSTEP_ASSIGN_OR_RETURN(
-            group->engines_[rank.rank],
-            ModelEngine::Create(model, shard, options.engine, rank.ops,
-                                rank.collective));
-        return absl::OkStatus();
-      }));
+  const auto create = [&](const LocalRank& rank) -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const Shard shard,
+        MakeShard(model.config, model.row_parallel_blocks, rank.rank, size));
+    LOCKSTEP_ASSIGN_OR_RETURN(group->engines_[rank.rank],
+                              ModelEngine::Create(model, shard, options.engine,
+                                                  rank.ops, rank.collective));
+    return absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(group->ranks_->Run(create));
   return group;
 }
 

@@ -66,10 +66,12 @@ const char* SafetensorsType(DType type) {
 
 DType StoredType(const TinyModel& model, const TinyTensor& tensor) {
   if (tensor.shape.size() == 1) return DType::kF32;
-  const bool row_parallel = absl::StrContains(tensor.name, "o_proj") ||
-                            absl::StrContains(tensor.name, "down_proj");
-  return row_parallel ? model.row_parallel_type.value_or(model.type)
-                      : model.type;
+  const DType row_parallel = model.row_parallel_type.value_or(model.type);
+  if (absl::StrContains(tensor.name, "o_proj")) return row_parallel;
+  if (absl::StrContains(tensor.name, "down_proj")) {
+    return model.down_type.value_or(row_parallel);
+  }
+  return model.type;
 }
 
 std::string StoredBytes(const TinyModel& model, const TinyTensor& tensor) {

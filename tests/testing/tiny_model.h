@@ -41,6 +41,8 @@ struct TinyModel {
   kernels::DType type = kernels::DType::kF32;
   // Of o and down, where theirs is another.
   std::optional<kernels::DType> row_parallel_type;
+  // Of down, where it differs from o's.
+  std::optional<kernels::DType> down_type;
 
   // For tests of bad files: these names are left out.
   std::vector<std::string> left_out;

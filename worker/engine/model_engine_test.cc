@@ -109,7 +109,7 @@ TEST(ModelEngine, LogitsHaveTheSameBitsOnEveryEvenNumberOfRanks) {
   for (const TinyModel& spec : {Llama(), Qwen3()}) {
     const ModelFiles model = Write(spec);
     const std::vector<int> sizes =
-        IdenticalSizes(model.config, model.row_parallel_block, 1);
+        IdenticalSizes(model.config, model.row_parallel_blocks, 1);
     EXPECT_THAT(sizes, ElementsAre(1, 2, 4, 8));
     const Rows expected = LogitsAlone(model, 1);
     ASSERT_EQ(expected.size(), 93);
@@ -262,7 +262,7 @@ TEST(ModelEngine, ARankThatIsAbortedFails) {
 TEST(ModelEngine, RefusesACollectiveOfAnotherRank) {
   const ModelFiles model = Write(Llama());
   auto ranks = testing::LocalRanks::Create(2);
-  const auto shard = MakeShard(model.config, model.row_parallel_block,
+  const auto shard = MakeShard(model.config, model.row_parallel_blocks,
                                /*rank=*/1, /*size=*/2);
   const auto engine =
       ModelEngine::Create(model, *shard, Options().engine,

@@ -69,7 +69,7 @@ TEST(StepAllocation, NoneAfterWarmUp) {
   testing::WriteHuggingFaceFolder({}, folder);
   const auto model = OpenModel(folder);
   ASSERT_TRUE(model.ok()) << model.status();
-  const auto shard = MakeShard(model->config, model->row_parallel_block, 0, 1);
+  const auto shard = MakeShard(model->config, model->row_parallel_blocks, 0, 1);
   kernels::ThreadPool pool({.num_threads = 2});
   auto ops = kernels::Ops::Create("auto", &pool);
   ASSERT_TRUE(ops.ok()) << ops.status();

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <glog/logging.h>
 
 #include <algorithm>
 #include <string>
@@ -20,42 +21,46 @@ int VocabRows(const ModelConfig& config, int size) {
   return (config.vocab_size + size - 1) / size;
 }
 
+int OCols(const ModelConfig& config) {
+  return config.num_heads * config.head_dim;
+}
+
+int DownBlocks(const ModelConfig& config, const RowParallelBlocks& blocks) {
+  return config.intermediate_size / blocks.down;
+}
+
 // Why a group of `size` ranks can not hold the model; empty where it can.
-std::string Misfit(const ModelConfig& config, int block, int size) {
+std::string Misfit(const ModelConfig& config, const RowParallelBlocks& blocks,
+                   int size) {
   if (size < 1) return "a group has at least one rank";
   if (size > config.num_heads) {
     return absl::StrCat("the model has ", config.num_heads, " query heads");
   }
-  if (config.intermediate_size % block != 0) {
-    return absl::StrCat("the intermediate size ", config.intermediate_size,
-                        " is not a multiple of the weights' block of ", block);
-  }
-  if (size > config.intermediate_size / block) {
-    return absl::StrCat("the intermediate size ", config.intermediate_size,
-                        " has ", config.intermediate_size / block,
-                        " blocks of ", block);
+  if (size > DownBlocks(config, blocks)) {
+    return absl::StrCat("down_proj has ", DownBlocks(config, blocks),
+                        " blocks of ", blocks.down, " columns");
   }
   if (int64_t{size - 1} * VocabRows(config, size) >= config.vocab_size) {
     return absl::StrCat("the vocabulary of ", config.vocab_size,
                         " would leave the last rank empty");
   }
-  for (int rank = 0; rank <= size; ++rank) {
+  for (int rank = 1; rank < size; ++rank) {
     const int64_t column =
         int64_t{ShareBegin(config.num_heads, rank, size)} * config.head_dim;
-    if (column % block != 0) {
+    if (column % blocks.o != 0) {
       return absl::StrCat("o_proj would be cut at column ", column,
-                          ", inside a block of ", block);
+                          ", inside a block of ", blocks.o);
     }
   }
   return "";
 }
 
-std::string FittingSizes(const ModelConfig& config, int block) {
+std::string FittingSizes(const ModelConfig& config,
+                         const RowParallelBlocks& blocks) {
   std::vector<int> sizes;
   for (int size = 1; size <= config.num_heads; ++size) {
-    if (Misfit(config, block, size).empty()) sizes.push_back(size);
+    if (Misfit(config, blocks, size).empty()) sizes.push_back(size);
   }
-  if (sizes.empty()) return "no size does";
   return absl::StrCat("sizes that do: ", absl::StrJoin(sizes, ", "));
 }
 
@@ -68,25 +73,29 @@ int EighthOf(int64_t cols, int parts, int block, int size) {
              : 0;
 }
 
-int OEighth(const ModelConfig& config, int block, int size) {
-  return EighthOf(int64_t{config.num_heads} * config.head_dim, config.num_heads,
-                  block, size);
+int OEighth(const ModelConfig& config, const RowParallelBlocks& blocks,
+            int size) {
+  return EighthOf(OCols(config), config.num_heads, blocks.o, size);
 }
 
-int DownEighth(const ModelConfig& config, int block, int size) {
-  return EighthOf(config.intermediate_size, config.intermediate_size / block,
-                  block, size);
+int DownEighth(const ModelConfig& config, const RowParallelBlocks& blocks,
+               int size) {
+  return EighthOf(config.intermediate_size, DownBlocks(config, blocks),
+                  blocks.down, size);
 }
 
 }  // namespace
 
-absl::StatusOr<Shard> MakeShard(const ModelConfig& config, int block, int rank,
+absl::StatusOr<Shard> MakeShard(const ModelConfig& config,
+                                const RowParallelBlocks& blocks, int rank,
                                 int size) {
-  const std::string misfit = Misfit(config, block, size);
+  CHECK_EQ(OCols(config) % blocks.o, 0);
+  CHECK_EQ(config.intermediate_size % blocks.down, 0);
+  const std::string misfit = Misfit(config, blocks, size);
   if (!misfit.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--tensor_parallel_size=", size, " does not fit this model: ", misfit,
-        "; ", FittingSizes(config, block), "."));
+        "; ", FittingSizes(config, blocks), "."));
   }
   Shard shard;
   shard.rank = rank;
@@ -101,26 +110,27 @@ absl::StatusOr<Shard> MakeShard(const ModelConfig& config, int block, int rank,
     shard.kv_head_of.push_back(head / heads_per_kv_head - shard.kv_head_begin);
   }
 
-  const int blocks = config.intermediate_size / block;
-  shard.intermediate_begin = ShareBegin(blocks, rank, size) * block;
-  shard.intermediate_end = ShareBegin(blocks, rank + 1, size) * block;
+  const int down_blocks = DownBlocks(config, blocks);
+  shard.intermediate_begin = ShareBegin(down_blocks, rank, size) * blocks.down;
+  shard.intermediate_end =
+      ShareBegin(down_blocks, rank + 1, size) * blocks.down;
 
   shard.vocab_rows = VocabRows(config, size);
   shard.vocab_begin = rank * shard.vocab_rows;
 
-  const int o_eighth = OEighth(config, block, size);
-  const int down_eighth = DownEighth(config, block, size);
+  const int o_eighth = OEighth(config, blocks, size);
+  const int down_eighth = DownEighth(config, blocks, size);
   shard.o_slice_cols =
       o_eighth > 0 ? o_eighth : shard.num_heads() * config.head_dim;
   shard.down_slice_cols = down_eighth > 0 ? down_eighth : shard.intermediate();
   return shard;
 }
 
-std::vector<int> IdenticalSizes(const ModelConfig& config, int block,
-                                int size) {
-  const auto eighths = [&config, block](int n) {
-    return Misfit(config, block, n).empty() && OEighth(config, block, n) > 0 &&
-           DownEighth(config, block, n) > 0;
+std::vector<int> IdenticalSizes(const ModelConfig& config,
+                                const RowParallelBlocks& blocks, int size) {
+  const auto eighths = [&](int n) {
+    return Misfit(config, blocks, n).empty() &&
+           OEighth(config, blocks, n) > 0 && DownEighth(config, blocks, n) > 0;
   };
   if (!eighths(size)) return {size};
   std::vector<int> sizes;

@@ -9,6 +9,16 @@
 
 namespace lockstep {
 
+// Of the weights that are cut along their columns: the least number of columns
+// that the layers' o and down can be cut at, the largest BlockValues of their
+// types.
+struct RowParallelBlocks {
+  int o = 1;
+  int down = 1;
+
+  bool operator==(const RowParallelBlocks&) const = default;
+};
+
 // Which part of a model one rank holds; a pure function of its arguments.
 //
 // Rank r owns the contiguous run [r·H/n, (r+1)·H/n) of query heads and every
@@ -38,16 +48,17 @@ struct Shard {
   std::vector<int32_t> kv_head_of;  // [num_heads()]
 };
 
-// `block` is the least number of columns a row-parallel weight can be cut at
-// (the largest BlockValues of the o and down weights).
-// INVALID_ARGUMENT names --tensor_parallel_size, and the sizes that would do,
-// when a rank would hold nothing or a cut would be inside a block: the same on
-// every rank. REQUIRES: 0 <= rank < size.
-absl::StatusOr<Shard> MakeShard(const ModelConfig& config, int block, int rank,
+// INVALID_ARGUMENT names --tensor_parallel_size, the weight that does not allow
+// it and the sizes that would do, when a rank would hold nothing or a cut would
+// be inside a block: the same on every rank. One rank holds every model.
+// REQUIRES: 0 <= rank < size; rows of o and of down are whole blocks.
+absl::StatusOr<Shard> MakeShard(const ModelConfig& config,
+                                const RowParallelBlocks& blocks, int rank,
                                 int size);
 
 // The tensor-parallel sizes whose logits are bit-identical to `size`'s, `size`
 // among them, ascending, out of 1, 2, 4, 8.
-std::vector<int> IdenticalSizes(const ModelConfig& config, int block, int size);
+std::vector<int> IdenticalSizes(const ModelConfig& config,
+                                const RowParallelBlocks& blocks, int size);
 
 }  // namespace lockstep

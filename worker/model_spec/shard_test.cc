@@ -29,6 +29,8 @@ const ModelConfig kSmolLm2 = Config(9, 3, 64, 1536, 49152);
 const ModelConfig kTiny = Config(8, 2, 16, 128, 512);
 const ModelConfig kQwen3 = Config(16, 8, 128, 3072, 151936);
 
+RowParallelBlocks Both(int block) { return {.o = block, .down = block}; }
+
 // The columns, of all ranks' together, at which slices of o and down begin.
 struct SliceBegins {
   std::vector<int> o, down;
@@ -36,10 +38,11 @@ struct SliceBegins {
   bool operator==(const SliceBegins&) const = default;
 };
 
-SliceBegins SliceBeginsOf(const ModelConfig& config, int block, int size) {
+SliceBegins SliceBeginsOf(const ModelConfig& config,
+                          const RowParallelBlocks& blocks, int size) {
   SliceBegins begins;
   for (int rank = 0; rank < size; ++rank) {
-    const Shard shard = *MakeShard(config, block, rank, size);
+    const Shard shard = *MakeShard(config, blocks, rank, size);
     for (int column = shard.head_begin * config.head_dim;
          column < shard.head_end * config.head_dim;
          column += shard.o_slice_cols) {
@@ -196,7 +199,7 @@ TEST(Shard, CutsAsWrittenHere) {
   for (const Case& c : cases) {
     SCOPED_TRACE(absl::StrCat(c.model, ", block ", c.block, ", rank ", c.rank,
                               " of ", c.size));
-    const auto shard = MakeShard(c.config, c.block, c.rank, c.size);
+    const auto shard = MakeShard(c.config, Both(c.block), c.rank, c.size);
     ASSERT_TRUE(shard.ok()) << shard.status();
     EXPECT_EQ(std::pair(shard->head_begin, shard->head_end), c.heads);
     EXPECT_EQ(std::pair(shard->kv_head_begin, shard->kv_head_end), c.kv_heads);
@@ -210,16 +213,33 @@ TEST(Shard, CutsAsWrittenHere) {
   }
 }
 
+// Of plain weights, of most quantized ones, of those in super-blocks, and of
+// mixed files.
+const RowParallelBlocks kBlocks[] = {Both(1),
+                                     Both(16),
+                                     Both(32),
+                                     Both(256),
+                                     {.o = 32, .down = 256},
+                                     {.o = 1, .down = 32},
+                                     {.o = 256, .down = 32}};
+
+// Whether a file can have `blocks`: rows are whole ones.
+bool Divides(const RowParallelBlocks& blocks, const ModelConfig& config) {
+  return config.num_heads * config.head_dim % blocks.o == 0 &&
+         config.intermediate_size % blocks.down == 0;
+}
+
 TEST(Shard, RanksHoldEverythingOnceAndTheKvHeadsTheyUse) {
   for (const ModelConfig& config : {kSmolLm2, kTiny, kQwen3}) {
-    for (const int block : {1, 16, 32}) {
+    for (const RowParallelBlocks& blocks : kBlocks) {
       for (int size = 1; size <= 9; ++size) {
-        if (!MakeShard(config, block, 0, size).ok()) continue;
-        SCOPED_TRACE(absl::StrCat(config.num_heads, " heads, block ", block,
-                                  ", size ", size));
+        if (!Divides(blocks, config)) continue;
+        if (!MakeShard(config, blocks, 0, size).ok()) continue;
+        SCOPED_TRACE(absl::StrCat(config.num_heads, " heads, blocks ", blocks.o,
+                                  " and ", blocks.down, ", size ", size));
         int heads = 0, intermediate = 0, vocab = 0;
         for (int rank = 0; rank < size; ++rank) {
-          const Shard shard = *MakeShard(config, block, rank, size);
+          const Shard shard = *MakeShard(config, blocks, rank, size);
           EXPECT_EQ(shard.head_begin, heads);
           EXPECT_EQ(shard.intermediate_begin, intermediate);
           EXPECT_EQ(shard.vocab_begin, vocab);
@@ -229,8 +249,8 @@ TEST(Shard, RanksHoldEverythingOnceAndTheKvHeadsTheyUse) {
           EXPECT_EQ(shard.num_heads() * config.head_dim % shard.o_slice_cols,
                     0);
           EXPECT_EQ(shard.intermediate() % shard.down_slice_cols, 0);
-          EXPECT_EQ(shard.o_slice_cols % block, 0);
-          EXPECT_EQ(shard.down_slice_cols % block, 0);
+          EXPECT_EQ(shard.o_slice_cols % blocks.o, 0);
+          EXPECT_EQ(shard.down_slice_cols % blocks.down, 0);
           ASSERT_EQ(shard.kv_head_of.size(), shard.num_heads());
           EXPECT_EQ(shard.kv_head_of.front(), 0);
           EXPECT_EQ(shard.kv_head_of.back(), shard.num_kv_heads() - 1);
@@ -251,43 +271,74 @@ TEST(Shard, RanksHoldEverythingOnceAndTheKvHeadsTheyUse) {
 TEST(Shard, RefusesSizesThatDoNotFitAndNamesThoseThatDo) {
   struct Case {
     ModelConfig config;
-    int block, size;
+    RowParallelBlocks blocks;
+    int size;
     const char* message;
   };
   const Case cases[] = {
-      {kTiny, 1, 9,
+      {kTiny, Both(1), 9,
        "--tensor_parallel_size=9 does not fit this model: the model has 8 "
        "query heads; sizes that do: 1, 2, 3, 4, 5, 6, 7, 8."},
-      {kTiny, 1, 0,
+      {kTiny, Both(1), 0,
        "--tensor_parallel_size=0 does not fit this model: a group has at least "
        "one rank"},
-      {kTiny, 32, 8,
-       "the intermediate size 128 has 4 blocks of 32; sizes that do: 1, 2, 4."},
-      {kTiny, 32, 3, "o_proj would be cut at column 80, inside a block of 32"},
-      {kTiny, 96, 1,
-       "the intermediate size 128 is not a multiple of the weights' block of "
-       "96; no size does."},
-      {Config(8, 2, 16, 128, 9), 1, 8,
+      {kTiny, Both(32), 8,
+       "down_proj has 4 blocks of 32 columns; sizes that do: 1, 2, 4."},
+      {kTiny,
+       {.o = 1, .down = 64},
+       4,
+       "down_proj has 2 blocks of 64 columns; sizes that do: 1, 2."},
+      {kTiny,
+       {.o = 128, .down = 1},
+       2,
+       "o_proj would be cut at column 64, inside a block of 128; sizes that "
+       "do: 1."},
+      {kTiny, Both(32), 3,
+       "o_proj would be cut at column 80, inside a block of 32"},
+      {Config(8, 2, 16, 128, 9), Both(1), 8,
        "the vocabulary of 9 would leave the last rank empty"},
   };
   for (const Case& c : cases) {
-    const auto shard = MakeShard(c.config, c.block, 0, c.size);
+    const auto shard = MakeShard(c.config, c.blocks, 0, c.size);
     EXPECT_EQ(shard.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(shard.status().message()), HasSubstr(c.message));
   }
 }
 
+// SmolLM2 with down in blocks of 256 and o, whose 576 columns are none, of 32.
+TEST(Shard, BlocksOfOneWeightDoNotBindTheOther) {
+  const RowParallelBlocks blocks = {.o = 32, .down = 256};
+  const auto whole = MakeShard(kSmolLm2, blocks, 0, 1);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(whole->num_heads(), 9);
+  EXPECT_EQ(whole->o_slice_cols, 576);
+  EXPECT_EQ(whole->down_slice_cols, 1536);
+
+  const auto second = MakeShard(kSmolLm2, blocks, 1, 4);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->num_heads(), 2);
+  EXPECT_EQ(second->intermediate_begin, 256);
+  EXPECT_EQ(second->intermediate_end, 768);
+
+  // Eighths of o are 32 columns, of down 128.
+  const ModelConfig config = Config(8, 2, 32, 1024, 512);
+  EXPECT_EQ(MakeShard(config, {.o = 32, .down = 1}, 0, 1)->o_slice_cols, 32);
+  EXPECT_EQ(MakeShard(config, {.o = 256, .down = 1}, 0, 1)->o_slice_cols, 256);
+  EXPECT_EQ(MakeShard(config, {.o = 256, .down = 1}, 0, 1)->down_slice_cols,
+            128);
+}
+
 TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {
-  EXPECT_THAT(IdenticalSizes(kTiny, 1, 1), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(IdenticalSizes(kTiny, 1, 4), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(IdenticalSizes(kTiny, 1, 3), ElementsAre(3));
-  EXPECT_THAT(IdenticalSizes(kTiny, 32, 2), ElementsAre(2));
-  EXPECT_THAT(IdenticalSizes(kQwen3, 32, 8), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(IdenticalSizes(kSmolLm2, 32, 1), ElementsAre(1));
-  EXPECT_THAT(IdenticalSizes(kSmolLm2, 1, 1), ElementsAre(1));
-  EXPECT_THAT(IdenticalSizes(kSmolLm2, 1, 2), ElementsAre(2));
+  EXPECT_THAT(IdenticalSizes(kTiny, Both(1), 1), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kTiny, Both(1), 4), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kTiny, Both(1), 3), ElementsAre(3));
+  EXPECT_THAT(IdenticalSizes(kTiny, Both(32), 2), ElementsAre(2));
+  EXPECT_THAT(IdenticalSizes(kQwen3, Both(32), 8), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, Both(32), 1), ElementsAre(1));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, Both(1), 1), ElementsAre(1));
+  EXPECT_THAT(IdenticalSizes(kSmolLm2, Both(1), 2), ElementsAre(2));
   // Twelve heads: eight ranks would hold uneven runs.
-  EXPECT_THAT(IdenticalSizes(Config(12, 4, 64, 3072, 512), 32, 1),
+  EXPECT_THAT(IdenticalSizes(Config(12, 4, 64, 3072, 512), Both(32), 1),
               ElementsAre(1, 2, 4));
 }
 
@@ -296,15 +347,15 @@ TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {
 TEST(IdenticalSizes, BeginTheirSlicesAtTheSameColumns) {
   for (const ModelConfig& config :
        {kSmolLm2, kTiny, kQwen3, Config(12, 4, 64, 3072, 512)}) {
-    // Of plain weights, of most quantized ones and of those in super-blocks.
-    for (const int block : {1, 32, 256}) {
+    for (const RowParallelBlocks& blocks : kBlocks) {
       for (const int size : {1, 2, 3, 4, 8}) {
-        if (!MakeShard(config, block, 0, size).ok()) continue;
-        const SliceBegins expected = SliceBeginsOf(config, block, size);
-        for (const int same : IdenticalSizes(config, block, size)) {
-          EXPECT_EQ(SliceBeginsOf(config, block, same), expected)
-              << config.num_heads << " heads, block " << block << ", sizes "
-              << size << " and " << same;
+        if (!Divides(blocks, config)) continue;
+        if (!MakeShard(config, blocks, 0, size).ok()) continue;
+        const SliceBegins expected = SliceBeginsOf(config, blocks, size);
+        for (const int same : IdenticalSizes(config, blocks, size)) {
+          EXPECT_EQ(SliceBeginsOf(config, blocks, same), expected)
+              << config.num_heads << " heads, blocks " << blocks.o << " and "
+              << blocks.down << ", sizes " << size << " and " << same;
         }
       }
     }

@@ -59,7 +59,7 @@ KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model, OpenModel(options.model));
   LOCKSTEP_ASSIGN_OR_RETURN(Shard shard,
-                            MakeShard(model.config, model.row_parallel_block,
+                            MakeShard(model.config, model.row_parallel_blocks,
                                       options.rank, options.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
                             KvMemoryBytes(options, model));
@@ -193,7 +193,7 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
 }
 
 std::vector<int> Rank::identical_sizes() const {
-  return IdenticalSizes(model_.config, model_.row_parallel_block,
+  return IdenticalSizes(model_.config, model_.row_parallel_blocks,
                         options_.size);
 }
 

@@ -34,12 +34,12 @@ TEST(DefaultModel, IsReadAsPublished) {
   EXPECT_TRUE(config.tied_embeddings);
   EXPECT_THAT(config.eos_token_ids, ElementsAre(2));
   EXPECT_EQ(config.bos_token_id, 1);
-  EXPECT_EQ(model->row_parallel_block, 32);
+  EXPECT_EQ(model->row_parallel_blocks, (RowParallelBlocks{32, 32}));
   EXPECT_THAT(model->weight_types, ElementsAre("Q4_1", "Q8_0", "F32"));
 
   for (const int size : {1, 2}) {
     const auto shard =
-        MakeShard(config, model->row_parallel_block, size - 1, size);
+        MakeShard(config, model->row_parallel_blocks, size - 1, size);
     ASSERT_TRUE(shard.ok()) << shard.status();
     const auto weights = LoadWeights(*model->tensors, config, *shard);
     ASSERT_TRUE(weights.ok()) << weights.status();

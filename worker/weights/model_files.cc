@@ -92,6 +92,18 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
   return types;
 }
 
+// Of the tensor `name` of all layers.
+absl::StatusOr<int> LargestBlock(const ModelFiles& model,
+                                 absl::string_view name) {
+  int block = 1;
+  for (int layer = 0; layer < model.config.num_layers; ++layer) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor,
+                              model.tensors->Get(LayerTensorName(layer, name)));
+    block = std::max(block, kernels::BlockValues(tensor.type));
+  }
+  return block;
+}
+
 }  // namespace
 
 absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
@@ -101,13 +113,13 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
   std::vector<Tensor> used;
   for (const TensorSpec& spec : ExpectedTensors(model.config)) {
     LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor, model.tensors->Get(spec.name));
-    if (spec.row_parallel) {
-      model.row_parallel_block =
-          std::max(model.row_parallel_block, kernels::BlockValues(tensor.type));
-    }
     used.push_back(std::move(tensor));
   }
   model.weight_types = TypesByUse(used);
+  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks.o,
+                            LargestBlock(model, "self_attn.o_proj"));
+  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks.down,
+                            LargestBlock(model, "mlp.down_proj"));
   LOCKSTEP_ASSIGN_OR_RETURN(model.fingerprint,
                             Fingerprint(model.config, *model.tensors));
   return model;

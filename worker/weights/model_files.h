@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
 #include "worker/weights/tensor_source.h"
 
 namespace lockstep {
@@ -15,8 +16,7 @@ namespace lockstep {
 struct ModelFiles {
   ModelConfig config;
   std::unique_ptr<TensorSource> tensors;
-  // The largest block of the o and down weights; see MakeShard.
-  int row_parallel_block = 1;
+  RowParallelBlocks row_parallel_blocks;
   // Hash over names, shapes, types and sampled content of the tensors, and the
   // config; see Fingerprint.
   std::string fingerprint;

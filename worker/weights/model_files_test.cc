@@ -54,7 +54,7 @@ TEST(OpenModel, OpensAFolder) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->config.architecture, "llama");
   EXPECT_THAT(model->config.eos_token_ids, ElementsAre(2, 9));
-  EXPECT_EQ(model->row_parallel_block, 1);
+  EXPECT_EQ(model->row_parallel_blocks, RowParallelBlocks());
   EXPECT_THAT(model->weight_types, ElementsAre("BF16", "F32"));
   EXPECT_EQ(model->tensors->Names().size(), 21);
   EXPECT_EQ(model->fingerprint.size(), 32);
@@ -71,9 +71,22 @@ TEST(OpenModel, OpensAGgufFile) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->config.architecture, "qwen3");
   EXPECT_TRUE(model->config.tied_embeddings);
-  EXPECT_EQ(model->row_parallel_block, 32);
+  EXPECT_EQ(model->row_parallel_blocks, (RowParallelBlocks{32, 32}));
   EXPECT_THAT(model->weight_types, ElementsAre("Q4_1", "F32"));
   EXPECT_EQ(model->tensors->Names().size(), 24);
+}
+
+TEST(OpenModel, KnowsTheBlocksOfOAndDownApart) {
+  const std::string path = NewPath(".gguf");
+  TinyModel tiny;
+  tiny.intermediate_size = 256;
+  tiny.row_parallel_type = DType::kQ8_0;
+  tiny.down_type = DType::kQ6_K;
+  WriteGguf(tiny, path);
+  const auto model = OpenModel(path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->row_parallel_blocks,
+            (RowParallelBlocks{.o = 32, .down = 256}));
 }
 
 TEST(OpenModel, OneFileOrManyAreTheSameModel) {

@@ -49,8 +49,8 @@ struct ModelWeights {
 // at a time on the threads of `pool` (null: on the calling one); only the pages
 // of the file that hold it are touched, and given back layer by layer. A
 // missing tensor or a wrong shape is INVALID_ARGUMENT naming file, tensor,
-// expected and found. REQUIRES: `shard` was made with the row_parallel_block of
-// the same files.
+// expected and found. REQUIRES: `shard` was made with the row_parallel_blocks
+// of the same files.
 absl::StatusOr<ModelWeights> LoadWeights(
     const TensorSource& source, const ModelConfig& config, const Shard& shard,
     kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict,

@@ -130,7 +130,7 @@ class Expected {
 void ExpectHoldsItsSlice(const ModelFiles& model, int rank, int size) {
   SCOPED_TRACE("rank " + std::to_string(rank) + " of " + std::to_string(size));
   const auto shard =
-      MakeShard(model.config, model.row_parallel_block, rank, size);
+      MakeShard(model.config, model.row_parallel_blocks, rank, size);
   ASSERT_TRUE(shard.ok()) << shard.status();
   const auto weights = LoadWeights(*model.tensors, model.config, *shard);
   ASSERT_TRUE(weights.ok()) << weights.status();
@@ -239,6 +239,23 @@ TEST(LoadWeights, GivesRanksUnevenRunsOfHeads) {
   }
 }
 
+// A row of o is half a block of down.
+TEST(LoadWeights, LoadsOAndDownOfDifferentBlocks) {
+  TinyModel tiny;
+  tiny.type = DType::kQ4_0;
+  tiny.down_type = DType::kQ4_K;
+  tiny.intermediate_size = 512;
+  const std::string path = NewPath();
+  WriteGguf(tiny, path);
+  const auto model = OpenModel(path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const int size : {1, 2}) {
+    for (int rank = 0; rank < size; ++rank) {
+      ExpectHoldsItsSlice(*model, rank, size);
+    }
+  }
+}
+
 TEST(LoadWeights, PacksForTheArithmetic) {
   TinyModel tiny;
   tiny.type = DType::kBF16;
@@ -247,7 +264,7 @@ TEST(LoadWeights, PacksForTheArithmetic) {
   const auto model = OpenModel(folder);
   ASSERT_TRUE(model.ok()) << model.status();
   const Shard shard =
-      *MakeShard(model->config, model->row_parallel_block, 0, 1);
+      *MakeShard(model->config, model->row_parallel_blocks, 0, 1);
   kernels::ThreadPool pool({.num_threads = 2, .oversubscribed = true});
   const auto weights = LoadWeights(*model->tensors, model->config, shard,
                                    kernels::Arithmetic::kFast, &pool);
@@ -290,7 +307,7 @@ TEST(LoadWeights, RefusesASourceThatDoesNotFitTheConfig) {
   auto model = OpenModel(path);
   ASSERT_TRUE(model.ok()) << model.status();
   model->config.num_layers = 3;
-  const Shard shard = *MakeShard(model->config, 1, 0, 1);
+  const Shard shard = *MakeShard(model->config, {}, 0, 1);
   EXPECT_EQ(LoadWeights(*model->tensors, model->config, shard).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

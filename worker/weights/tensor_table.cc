@@ -43,15 +43,14 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
   }
   for (int layer = 0; layer < config.num_layers; ++layer) {
     const auto add = [&specs, layer](absl::string_view name,
-                                     const std::vector<int64_t>& shape,
-                                     bool row_parallel = false) {
-      specs.push_back({LayerTensorName(layer, name), shape, row_parallel});
+                                     const std::vector<int64_t>& shape) {
+      specs.push_back({LayerTensorName(layer, name), shape});
     };
     add("input_layernorm", {hidden});
     add("self_attn.q_proj", {q, hidden});
     add("self_attn.k_proj", {kv, hidden});
     add("self_attn.v_proj", {kv, hidden});
-    add("self_attn.o_proj", {hidden, q}, /*row_parallel=*/true);
+    add("self_attn.o_proj", {hidden, q});
     if (config.qk_norm) {
       add("self_attn.q_norm", {config.head_dim});
       add("self_attn.k_norm", {config.head_dim});
@@ -59,7 +58,7 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
     add("post_attention_layernorm", {hidden});
     add("mlp.gate_proj", {mlp, hidden});
     add("mlp.up_proj", {mlp, hidden});
-    add("mlp.down_proj", {hidden, mlp}, /*row_parallel=*/true);
+    add("mlp.down_proj", {hidden, mlp});
   }
   return specs;
 }

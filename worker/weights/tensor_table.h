@@ -16,7 +16,6 @@ namespace lockstep {
 struct TensorSpec {
   std::string name;
   std::vector<int64_t> shape;
-  bool row_parallel = false;  // cut along its columns
 };
 
 inline constexpr char kEmbeddingName[] = "model.embed_tokens.weight";
