@@ -12,10 +12,13 @@
 
 #include "common/grpc_server.h"
 #include "common/health.grpc.pb.h"
+#include "kernels/weights/dtype.h"
 #include "proto/worker.grpc.pb.h"
 #include "tests/e2e/worker_test_fixture.h"
 #include "tests/testing/process.h"
 #include "tests/testing/reflection_client.h"
+#include "tests/testing/tiny_gguf.h"
+#include "tests/testing/tiny_model.h"
 
 namespace lockstep {
 namespace {
@@ -191,6 +194,22 @@ TEST_F(WorkerTest, AStartThatFailsSaysWhatToChange) {
     EXPECT_EQ(worker->WaitForExit(kTimeout).value_or(-1), 1);
     EXPECT_THAT(worker->output(), HasSubstr(sentence));
   }
+}
+
+// Small in a file, a terabyte and more in a step.
+TEST_F(WorkerTest, RefusesAModelThatNeedsMoreMemoryThanThereIs) {
+  testing::TinyModel model;
+  model.hidden_size = 32;
+  model.intermediate_size = 1 << 17;
+  model.num_layers = 1;
+  model.type = kernels::DType::kBF16;
+  const std::string path = ::testing::TempDir() + "wide.gguf";
+  testing::WriteGguf(model, path);
+  auto worker = *Process::Start(
+      kWorker, {absl::StrCat("--model=", path), "--max_step_tokens=1048576",
+                "--kv_cache_memory=1MiB"});
+  EXPECT_EQ(worker->WaitForExit(kTimeout).value_or(-1), 1);
+  EXPECT_THAT(worker->output(), HasSubstr("worker: the model does not fit"));
 }
 
 TEST_F(WorkerTest, FlagsComeFromTheEnvironmentToo) {

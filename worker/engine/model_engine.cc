@@ -16,6 +16,18 @@
 #include "worker/weights/model_weights.h"
 
 namespace lockstep {
+namespace {
+
+Decoder::Limits LimitsOf(const ModelConfig& config,
+                         const ModelEngine::Options& options) {
+  return {
+      .positions = static_cast<int>(std::min<int64_t>(
+          config.max_context, int64_t{options.num_pages} * options.page_size)),
+      .tokens = options.max_step_tokens,
+      .logits_rows = options.max_logits_rows};
+}
+
+}  // namespace
 
 class ModelEngine::Impl {
  public:
@@ -31,11 +43,7 @@ class ModelEngine::Impl {
                         .sequences = options.max_sequences,
                         .logits_rows = options.max_logits_rows}),
         decoder_({&config, &shard_, ops, collective}, &weights_,
-                 {.positions = static_cast<int>(std::min<int64_t>(
-                      config.max_context,
-                      int64_t{options.num_pages} * options.page_size)),
-                  .tokens = options.max_step_tokens,
-                  .logits_rows = options.max_logits_rows}),
+                 LimitsOf(config, options)),
         row_sampler_(config.vocab_size, &ops->pool()) {}
 
   absl::Status Execute(const StepPlan& plan, StepResult* result) {
@@ -106,6 +114,11 @@ void ModelEngine::set_logits_observer(LogitsObserver observer) {
 size_t ModelEngine::PageBytes(const ModelConfig& config, const Shard& shard,
                               int page_size, kernels::KvType kv_type) {
   return KvMemory::PageBytes(config, shard, page_size, kv_type);
+}
+
+int64_t ModelEngine::WorkingBytes(const ModelConfig& config, const Shard& shard,
+                                  const Options& options) {
+  return Decoder::Bytes(config, shard, LimitsOf(config, options));
 }
 
 }  // namespace lockstep

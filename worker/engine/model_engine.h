@@ -57,6 +57,11 @@ class ModelEngine final : public Engine {
                           int page_size,
                           kernels::KvType kv_type = kernels::KvType::kF32);
 
+  // About what an engine takes besides its weights and KV pages: activations,
+  // logits and the table of positions.
+  static int64_t WorkingBytes(const ModelConfig& config, const Shard& shard,
+                              const Options& options);
+
  private:
   class Impl;
   explicit ModelEngine(std::unique_ptr<Impl> impl);

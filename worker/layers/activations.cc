@@ -18,4 +18,13 @@ Activations::Activations(const ModelConfig& config, const Shard& shard,
   delta = FloatBuffer(tokens * hidden_size);
 }
 
+int64_t Activations::Bytes(const ModelConfig& config, const Shard& shard,
+                           int max_tokens) {
+  const int64_t q = int64_t{shard.num_heads()} * config.head_dim;
+  const int64_t kv = int64_t{shard.num_kv_heads()} * config.head_dim;
+  const int64_t floats = 3 * int64_t{config.hidden_size} + 2 * (q + kv) +
+                         3 * int64_t{shard.intermediate()};
+  return max_tokens * floats * static_cast<int64_t>(sizeof(float));
+}
+
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "worker/layers/float_buffer.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
@@ -10,6 +12,10 @@ namespace lockstep {
 // token of the batch. Rows follow each other without gaps.
 struct Activations {
   Activations(const ModelConfig& config, const Shard& shard, int max_tokens);
+
+  // Bytes of all buffers.
+  static int64_t Bytes(const ModelConfig& config, const Shard& shard,
+                       int max_tokens);
 
   int hidden_size;
   int q_size;        // query heads of this rank · head_dim

@@ -10,6 +10,13 @@ OutputHead::OutputHead(const RankContext& rank, int max_rows)
       gathered_(static_cast<size_t>(max_rows) * rank.shard->vocab_rows *
                 rank.shard->size) {}
 
+int64_t OutputHead::Bytes(const ModelConfig& config, const Shard& shard,
+                          int max_rows) {
+  const int64_t floats =
+      config.hidden_size + int64_t{shard.vocab_rows} * shard.size;
+  return max_rows * floats * static_cast<int64_t>(sizeof(float));
+}
+
 absl::Status OutputHead::Forward(const ModelWeights& weights,
                                  const float* hidden,
                                  absl::Span<const int32_t> tokens) {

@@ -21,6 +21,10 @@ class OutputHead {
  public:
   OutputHead(const RankContext& rank, int max_rows);
 
+  // Of the buffers for so many rows.
+  static int64_t Bytes(const ModelConfig& config, const Shard& shard,
+                       int max_rows);
+
   // Row i is of token tokens[i]; hidden [num_tokens, hidden_size]. No tokens,
   // no all-gather. REQUIRES: at most max_rows tokens.
   absl::Status Forward(const ModelWeights& weights, const float* hidden,

@@ -45,4 +45,9 @@ RopeTable::RopeTable(const RopeConfig& config, int num_positions)
   }
 }
 
+int64_t RopeTable::Bytes(const RopeConfig& config, int num_positions) {
+  return int64_t{num_positions} * config.rotary_dim *
+         static_cast<int64_t>(sizeof(float));
+}
+
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "worker/model_spec/model_config.h"
@@ -11,6 +12,9 @@ namespace lockstep {
 class RopeTable {
  public:
   RopeTable(const RopeConfig& config, int num_positions);
+
+  // Of a table of so many positions.
+  static int64_t Bytes(const RopeConfig& config, int num_positions);
 
   const float* cos() const { return cos_.data(); }
   const float* sin() const { return sin_.data(); }

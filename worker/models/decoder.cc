@@ -22,6 +22,13 @@ Decoder::Decoder(const RankContext& rank, const ModelWeights* weights,
       std::max({a.hidden_size, a.q_size, a.intermediate}));
 }
 
+int64_t Decoder::Bytes(const ModelConfig& config, const Shard& shard,
+                       const Limits& limits) {
+  return Activations::Bytes(config, shard, limits.tokens) +
+         RopeTable::Bytes(config.rope, limits.positions) +
+         OutputHead::Bytes(config, shard, limits.logits_rows);
+}
+
 absl::Status Decoder::Forward(const DecoderInput& input,
                               absl::Span<const kernels::PagedKv> kv) {
   float* hidden = activations_.hidden.data();

@@ -40,6 +40,11 @@ class Decoder {
     int logits_rows = 0;
   };
 
+  // Bytes of the buffers and tables that a decoder makes; what the kernels
+  // reserve is less, and not among them.
+  static int64_t Bytes(const ModelConfig& config, const Shard& shard,
+                       const Limits& limits);
+
   // `weights` and what `rank` points to must outlive this.
   Decoder(const RankContext& rank, const ModelWeights* weights,
           const Limits& limits);

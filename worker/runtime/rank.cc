@@ -10,35 +10,30 @@
 #include "common/status_macros.h"
 #include "worker/collectives/shared_memory_collective.h"
 #include "worker/collectives/single_collective.h"
-#include "worker/engine/model_engine.h"
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
-#include "worker/weights/tensor_source.h"
+#include "worker/runtime/rank_memory.h"
+#include "worker/weights/model_weights.h"
 
 namespace lockstep {
 namespace {
 
 constexpr int kLeastLogitsRows = 64;
 
-// Of one rank's weights once packed: at most a sixteenth more than as stored.
-absl::StatusOr<int64_t> PackedBytes(const ModelFiles& model, int size) {
-  int64_t bytes = 0;
-  for (const std::string& name : model.tensors->Names()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, model.tensors->Get(name));
-    bytes += tensor.bytes.size();
-  }
-  return (bytes + bytes / 16) / size;
+// Of one rank's weights once packed.
+int64_t WeightBytes(const RankOptions& options, const ModelFiles& model) {
+  return PackedBytes(*model.tensors, model.config,
+                     options.numerics.arithmetic) /
+         options.size;
 }
 
 absl::StatusOr<int64_t> KvMemoryBytes(const RankOptions& options,
                                       const ModelFiles& model) {
   if (options.kv_cache_memory_bytes > 0) return options.kv_cache_memory_bytes;
   if (options.num_pages > 0) return 0;  // it decides
-  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t weight_bytes,
-                            PackedBytes(model, options.size));
   return DefaultKvMemory(UsableMemoryBytes(), options.local_ranks,
-                         weight_bytes);
+                         WeightBytes(options, model));
 }
 
 KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
@@ -66,6 +61,7 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
   std::unique_ptr<Rank> rank(
       new Rank(options, std::move(model), std::move(shard), kv_memory_bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
+  LOCKSTEP_RETURN_IF_ERROR(rank->CheckMemory());
   return rank;
 }
 
@@ -77,6 +73,24 @@ Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard,
       capacity_(CapacityOf(options_, model_, shard_, kv_memory_bytes)) {}
 
 Rank::~Rank() = default;
+
+absl::Status Rank::CheckMemory() const {
+  const int64_t working_bytes = ModelEngine::WorkingBytes(
+      model_.config, shard_, EngineOptions(own_num_pages_));
+  return CheckRankMemory(UsableMemoryBytes(), options_.local_ranks,
+                         {.weight_bytes = WeightBytes(options_, model_),
+                          .working_bytes = working_bytes});
+}
+
+ModelEngine::Options Rank::EngineOptions(int num_pages) const {
+  return {.num_pages = num_pages,
+          .page_size = options_.page_size,
+          .max_step_tokens = options_.max_step_tokens,
+          .max_sequences = options_.max_sequences,
+          .max_logits_rows = std::max(options_.max_sequences, kLeastLogitsRows),
+          .arithmetic = options_.numerics.arithmetic,
+          .kv_type = options_.numerics.kv_type};
+}
 
 absl::Status Rank::StartKernels() {
   const std::vector<int> cores = UsableCores();
@@ -119,12 +133,12 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
 }
 
 absl::Status Rank::Agree(int num_pages) {
+  const ModelEngine::Options engine_options = EngineOptions(num_pages);
   scheduler_options_.num_pages = num_pages;
-  scheduler_options_.page_size = options_.page_size;
-  scheduler_options_.max_step_tokens = options_.max_step_tokens;
-  scheduler_options_.max_sequences = options_.max_sequences;
-  scheduler_options_.max_logits_rows =
-      std::max(options_.max_sequences, kLeastLogitsRows);
+  scheduler_options_.page_size = engine_options.page_size;
+  scheduler_options_.max_step_tokens = engine_options.max_step_tokens;
+  scheduler_options_.max_sequences = engine_options.max_sequences;
+  scheduler_options_.max_logits_rows = engine_options.max_logits_rows;
   LOCKSTEP_ASSIGN_OR_RETURN(scheduler_options_.max_context,
                             MaxContext(capacity_, num_pages));
   return ValidateSchedulerOptions(scheduler_options_);
@@ -155,17 +169,10 @@ absl::Status Rank::JoinCollective(const v1::SharedMemory& shared_memory) {
 }
 
 absl::Status Rank::Load() {
-  const ModelEngine::Options engine_options = {
-      .num_pages = scheduler_options_.num_pages,
-      .page_size = scheduler_options_.page_size,
-      .max_step_tokens = scheduler_options_.max_step_tokens,
-      .max_sequences = scheduler_options_.max_sequences,
-      .max_logits_rows = scheduler_options_.max_logits_rows,
-      .arithmetic = options_.numerics.arithmetic,
-      .kv_type = options_.numerics.kv_type};
   LOCKSTEP_ASSIGN_OR_RETURN(
-      engine_, ModelEngine::Create(model_, shard_, engine_options, &*ops_,
-                                   collective_.get()));
+      engine_, ModelEngine::Create(model_, shard_,
+                                   EngineOptions(scheduler_options_.num_pages),
+                                   &*ops_, collective_.get()));
   return absl::OkStatus();
 }
 

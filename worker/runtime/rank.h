@@ -15,6 +15,7 @@
 #include "proto/worker.pb.h"
 #include "worker/collectives/collective.h"
 #include "worker/engine/engine.h"
+#include "worker/engine/model_engine.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/kv_capacity.h"
 #include "worker/runtime/numerics.h"
@@ -56,7 +57,8 @@ struct RankOptions {
 // One thread, but for the collective's Abort.
 class Rank {
  public:
-  // Maps the model and checks that it can be cut as asked.
+  // Maps the model and checks that it can be cut as asked and that there is
+  // memory for it.
   static absl::StatusOr<std::unique_ptr<Rank>> Open(const RankOptions& options);
 
   ~Rank();
@@ -95,6 +97,9 @@ class Rank {
  private:
   Rank(const RankOptions& options, ModelFiles model, Shard shard,
        int64_t kv_memory_bytes);
+
+  absl::Status CheckMemory() const;
+  ModelEngine::Options EngineOptions(int num_pages) const;
 
   // The tensor-parallel sizes whose answers are bit-identical to this group's.
   std::vector<int> identical_sizes() const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "kernels/weights/packed_format.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {
@@ -141,7 +142,27 @@ class Loader {
   const kernels::Packing packing_;
 };
 
+bool IsPacked(const TensorSpec& spec, const ModelConfig& config) {
+  if (spec.shape.size() == 1) return false;  // a norm
+  return spec.name != kEmbeddingName || config.tied_embeddings;
+}
+
 }  // namespace
+
+int64_t PackedBytes(const TensorSource& source, const ModelConfig& config,
+                    kernels::Arithmetic arithmetic) {
+  int64_t bytes = 0;
+  for (const TensorSpec& spec : ExpectedTensors(config)) {
+    const auto tensor = source.Get(spec.name);
+    if (!tensor.ok() || !IsPacked(spec, config)) continue;
+    const int64_t panels =
+        (spec.shape[0] + kernels::kPanelRows - 1) / kernels::kPanelRows;
+    bytes += panels * kernels::SliceBytes(
+                          kernels::PackedTypeOf(tensor->type, arithmetic),
+                          static_cast<int>(spec.shape[1]));
+  }
+  return bytes;
+}
 
 absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
                                          const ModelConfig& config,

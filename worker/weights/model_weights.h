@@ -56,4 +56,9 @@ absl::StatusOr<ModelWeights> LoadWeights(
     kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict,
     kernels::ThreadPool* pool = nullptr);
 
+// Bytes of all packed matrices of a model, which its ranks share; an estimate
+// for one rank is their part of it. The source holds what `config` asks for.
+int64_t PackedBytes(const TensorSource& source, const ModelConfig& config,
+                    kernels::Arithmetic arithmetic);
+
 }  // namespace lockstep

@@ -279,6 +279,35 @@ TEST(LoadWeights, PacksForTheArithmetic) {
   }
 }
 
+// Rows and columns as files have them: no whole panels, no whole blocks.
+TEST(PackedBytes, IsWhatALoadedModelTakes) {
+  for (const bool tied : {false, true}) {
+    TinyModel tiny;
+    tiny.type = DType::kBF16;
+    tiny.tied_embeddings = tied;
+    tiny.vocab_size = 510;
+    tiny.hidden_size = 72;
+    const std::string folder = NewPath();
+    WriteHuggingFaceFolder(tiny, folder);
+    const auto model = OpenModel(folder);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const Shard shard =
+        *MakeShard(model->config, {.o = 128, .down = 128}, 0, 1);
+    for (const auto arithmetic :
+         {kernels::Arithmetic::kStrict, kernels::Arithmetic::kFast}) {
+      const auto weights =
+          LoadWeights(*model->tensors, model->config, shard, arithmetic);
+      ASSERT_TRUE(weights.ok()) << weights.status();
+      size_t bytes = weights->head.bytes();
+      for (const LayerWeights& layer : weights->layers) {
+        bytes += layer.qkv.bytes() + layer.o.bytes() + layer.gate_up.bytes() +
+                 layer.down.bytes();
+      }
+      EXPECT_EQ(PackedBytes(*model->tensors, model->config, arithmetic), bytes);
+    }
+  }
+}
+
 // The rows of q and k differ in order alone between the two formats.
 TEST(LoadWeights, FolderAndGgufFileHoldTheSameValues) {
   const std::string gguf = NewPath(), folder = ::testing::TempDir() + "same";
