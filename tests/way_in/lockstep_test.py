@@ -276,6 +276,23 @@ class LockstepTest(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertEqual(self.events(), ["serving_bench --target=host:1 --json"])
 
+    def test_doctor_names_what_cpu_isa_may_be(self):
+        self.program("tools/setup.sh", "#!/bin/sh\n")
+        self.program("bin/rustc", "#!/bin/sh\n")
+        avx512 = "avx512f avx512bw avx512vl avx512dq"
+        for features, isas in (
+            ("sse2 avx", "reference, which is slow: it has no AVX2"),
+            ("avx2", "reference, which is slow: it has no AVX2"),
+            ("avx2 fma f16c", "reference, avx2"),
+            (f"avx2 fma f16c {avx512} avx512_vnni2", "reference, avx2"),
+            (f"avx2 fma f16c {avx512} avx512_vnni", "reference, avx2, avx512_vnni"),
+        ):
+            with self.subTest(features=features):
+                cpu_info = self.root / "cpuinfo"
+                cpu_info.write_text(f"flags : fpu {features} aes\n" * 2)
+                _, out, _ = self.run_to_end("doctor", LOCKSTEP_CPU_INFO=str(cpu_info))
+                self.assertIn(f"processor: {isas}\n", out)
+
     def test_knows_what_it_does_not_know(self):
         status, _, err = self.run_to_end("fly")
         self.assertEqual(status, 1)
