@@ -3,12 +3,13 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
-#include <memory>
+#include <string>
 
 #include "bench/ceilings.h"
 #include "bench/engine_session.h"
 #include "bench/load_time.h"
 #include "bench/rival.h"
+#include "bench/roofline.h"
 #include "bench/workload_runner.h"
 #include "common/status_macros.h"
 #include "worker/runtime/host_limits.h"

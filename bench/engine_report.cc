@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 
 #include <functional>
+#include <utility>
 
 #include "bench/text_table.h"
 

@@ -2,6 +2,7 @@
 
 #include <absl/types/span.h>
 
+#include <map>
 #include <utility>
 
 #include "common/status_macros.h"

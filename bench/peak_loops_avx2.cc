@@ -1,5 +1,7 @@
 #include <immintrin.h>
 
+#include <cstdint>
+
 #include "bench/peak_loops.h"
 #include "bench/read_loops.h"
 

@@ -5,7 +5,9 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <string>
 
 namespace lockstep::bench {
 

@@ -3,8 +3,6 @@
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
-#include <string>
-
 namespace lockstep::bench {
 
 // Runs a rival's benchmark: `command` in a shell, with {workload} and {model}

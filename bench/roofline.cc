@@ -1,7 +1,5 @@
 #include "bench/roofline.h"
 
-#include <algorithm>
-
 #include "common/status_macros.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/weights/dtype.h"

@@ -3,7 +3,6 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
-#include <string>
 
 #include "bench/ceilings.h"
 #include "kernels/attention/kv_type.h"

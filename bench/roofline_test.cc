@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/testing/tiny_model.h"
 #include "worker/core/sequence.h"

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/testing/gateway_test_fixture.h"
 
 namespace lockstep::bench {

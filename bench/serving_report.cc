@@ -3,8 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 
-#include <utility>
-
 #include "bench/spread.h"
 #include "bench/text_table.h"
 

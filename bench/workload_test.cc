@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <utility>
+
 namespace lockstep::bench {
 namespace {
 

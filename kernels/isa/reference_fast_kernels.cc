@@ -1,6 +1,8 @@
 // The oracle of the fast product: as its definition reads, one sum at a time.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 

@@ -1,6 +1,8 @@
 // The oracle: every kernel as its definition reads, one element at a time.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 
 #include "kernels/attention/kv_store.h"
