@@ -21,10 +21,10 @@ struct EngineBenchOptions {
   std::function<void(const std::string&)> on_progress;
 };
 
-// Measures the machine's ceilings, loads, as often as a `load` workload
-// repeats; then, in one session and after a run that does not count, each
-// workload: ours, the rival's, ours, … A workload that does not fit is skipped
-// and says so.
+// Loads the model, as often as a `load` workload repeats, and measures the
+// machine's ceilings; then, in one session and after a run that does not count,
+// each workload: ours, the rival's, ours, … A workload that does not fit is
+// skipped and says so.
 absl::StatusOr<EngineReport> RunEngineBench(const EngineBenchOptions& options);
 
 }  // namespace lockstep::bench

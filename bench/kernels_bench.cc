@@ -92,7 +92,7 @@ class Fixture : public benchmark::Fixture {
     return values;
   }
 
-  // Random weights whose factors are all 2^-8.
+  // Weights all of whose bytes are the same: fp16 factors are about 2^-8.
   PackedMatrix Weights(DType type, Arithmetic arithmetic, int rows, int cols) {
     std::vector<uint8_t> bytes(rows * RowBytes(type, cols), 0x1c);
     PackedMatrix matrix(cols, cols, arithmetic);
@@ -237,8 +237,8 @@ class KvLayers {
 };
 
 // 9 heads over 3 key-value heads of 64, layer after layer; args: type of the
-// keys and values, sequences, context, new tokens of each. `bytes_per_second`
-// counts each key and value once.
+// keys and values, sequences, context, new tokens of each. `bytes` counts each
+// key and value once.
 BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
   constexpr int kHeads = 9, kKvHeads = 3, kHeadDim = 64, kPageSize = 16;
   const auto type = static_cast<KvType>(state.range(0));

@@ -89,8 +89,8 @@ void AttentionTile::Finish(const KernelTable& table, AttendSums* sums) const {
 AttentionTile::Heads AttentionTile::NextHeads(int* head) const {
   Heads heads;
   for (; *head < input_->heads && heads.count < kMaxAttendRows; ++*head) {
-    if (input_->kv_head_of[*head] == kv_head_)
-      heads.list[heads.count++] = *head;
+    if (input_->kv_head_of[*head] != kv_head_) continue;
+    heads.list[heads.count++] = *head;
   }
   return heads;
 }

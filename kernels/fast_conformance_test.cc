@@ -31,9 +31,9 @@ struct Shape {
   int slices;
 };
 
-// Kinds of tail: part of a panel, odd panels, more panels than are multiplied
-// at once, K of one block, slices that are no power of two; for plain types
-// slices that end inside a block of 32 columns.
+// Kinds of tail: part of a panel, an odd number of panels, K of one block,
+// slices that are no power of two; for plain types slices that end inside a
+// block of 32 columns.
 const Shape kShapes[] = {
     {1, 1, 1},  {15, 2, 2}, {16, 3, 3},   {17, 5, 5},
     {33, 6, 1}, {64, 8, 8}, {100, 14, 7}, {47, 15, 15},
@@ -117,7 +117,7 @@ TEST_F(FastConformanceTest, GateAndUpMayDifferInType) {
 
 TEST_F(FastConformanceTest, ProductOfManyRowsIsThatOfEachRow) {
   for (DType type : kTypes) {
-    // Three blocks of rows, by the size of the second-level cache.
+    // More than two of the blocks of rows that the second-level cache holds.
     const int cols = BlockValues(type) == 1 ? 600 : 1024;
     const int out = 50, rows = 517;
     const PackedMatrix w = Weights(type, out, cols, 2);

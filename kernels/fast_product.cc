@@ -18,9 +18,8 @@ constexpr int64_t kRowBlockBytesInCache = 256 << 10;
 // Fewer elements than this are not worth a meeting of the workers.
 constexpr int64_t kElementsPerRange = 8192;
 
-// What one range of work multiplies at least, so that small matrices too divide
-// evenly.
-constexpr int kPanelsAtOnce = 2;
+// Few enough that small matrices too divide evenly over threads.
+constexpr int kPanelsPerUnit = 2;
 
 RowFormat FormatOfRows(PackedType type) {
   return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
@@ -39,7 +38,7 @@ size_t TileBytes(const PackedMatrix& w, RowFormat format, int rows) {
 }
 
 // A product cut into pieces: blocks of tiles, each with all panels of all
-// segments, which are numbered through in units of kPanelsAtOnce.
+// segments, which are numbered through in units of kPanelsPerUnit.
 class Pieces {
  public:
   Pieces(const PackedMatrix& w, RowFormat format, const RowTiles& tiles,
@@ -67,8 +66,8 @@ class Pieces {
       while (unit >= Units(segment)) unit -= Units(segment++);
       const int64_t count = std::min(end - begin, Units(segment) - unit);
       const int panels = w_.segments()[segment].panels();
-      const int first = static_cast<int>(unit) * kPanelsAtOnce;
-      const int last = static_cast<int>(unit + count) * kPanelsAtOnce;
+      const int first = static_cast<int>(unit) * kPanelsPerUnit;
+      const int last = static_cast<int>(unit + count) * kPanelsPerUnit;
       multiply(FastProduct::Piece{
           .segment = segment,
           .panel_begin = first,
@@ -85,7 +84,7 @@ class Pieces {
   int64_t Units(int segment) const {
     const PackedMatrix::Segment& s = w_.segments()[segment];
     if (FormatOfRows(s.type) != format_) return 0;
-    return (s.panels() + kPanelsAtOnce - 1) / kPanelsAtOnce;
+    return (s.panels() + kPanelsPerUnit - 1) / kPanelsPerUnit;
   }
 
   const PackedMatrix& w_;

@@ -19,7 +19,7 @@ struct FastKernels;  // kernels/isa/kernel_table.h
 //
 //   FastProduct product(&kernels, &pool);
 //   product.Reserve(/*rows=*/512, /*cols=*/1536);
-//   product.Multiply(w, x, x_stride, rows, y, y_stride, {});
+//   product.Multiply(w, x, x_stride, rows, y, y_stride, /*bias=*/nullptr);
 //
 // One thread calls at a time. Allocates only for products larger than any
 // before and than what was reserved.
@@ -50,6 +50,7 @@ class FastProduct {
   static bool IsGated(const PackedMatrix& gate_up);
 
   // y = silu(x·gateᵀ)·(x·upᵀ), y [rows, gate_up.rows() / 2].
+  // REQUIRES: IsGated(gate_up).
   void MultiplyGated(const PackedMatrix& gate_up, const float* x,
                      ptrdiff_t x_stride, int rows, float* y,
                      ptrdiff_t y_stride);

@@ -23,7 +23,7 @@ const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
 
 struct GemmShape {
   int out;     // output columns
-  int blocks;  // K in blocks of the type (of 8 for plain types)
+  int blocks;  // K in blocks of the type (of 9 columns for plain types)
   int slices;
 };
 
@@ -34,14 +34,14 @@ const GemmShape kGemmShapes[] = {
     {33, 6, 1}, {64, 8, 8}, {100, 14, 7}, {47, 15, 15},
 };
 
-int PlainOrBlock(DType type) {
-  return BlockValues(type) == 1 ? 9 : BlockValues(type);
+int ColsOf(DType type, const GemmShape& shape) {
+  return shape.blocks * (BlockValues(type) == 1 ? 9 : BlockValues(type));
 }
 
 TEST_F(OpsConformanceTest, GemmGivesTheSameBitsEverywhere) {
   for (DType type : kTypes) {
     for (const GemmShape& shape : kGemmShapes) {
-      const int cols = shape.blocks * PlainOrBlock(type);
+      const int cols = ColsOf(type, shape);
       PackedMatrix w(cols, cols / shape.slices);
       const std::vector<uint8_t> rows =
           RandomRows(type, shape.out, cols, random_);

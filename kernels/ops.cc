@@ -107,10 +107,10 @@ void Ops::GatedGemm(const PackedMatrix& gate_up, const float* x,
 
 void Ops::StrictGemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
                      int rows, float* y, ptrdiff_t y_stride) {
-  // What the kernels multiply at once, so that small matrices too divide
-  // evenly.
-  const int panels_at_once = rows <= 4 ? 3 : 2;
-  pool_->For(w.panels(), panels_at_once, [&](int64_t begin, int64_t end) {
+  // Little more than a kernel multiplies together, so that small matrices too
+  // divide evenly.
+  const int panels_per_range = rows <= 4 ? 3 : 2;
+  pool_->For(w.panels(), panels_per_range, [&](int64_t begin, int64_t end) {
     int first = 0;  // panel of the matrix where the segment starts
     for (const PackedMatrix::Segment& segment : w.segments()) {
       const int panels = segment.panels();

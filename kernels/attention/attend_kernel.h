@@ -134,8 +134,8 @@ class ChunkAttender {
     for (int j = 0; j < count_; ++j) {
       const E* value = Value(begin_ + j);
       E* out = buffers_.values + j * padded_dim_;
-      for (int d = 0; d < padded_dim_; ++d)
-        out[d] = d < head_dim_ ? value[d] : 0;
+      for (int d = 0; d < head_dim_; ++d) out[d] = value[d];
+      for (int d = head_dim_; d < padded_dim_; ++d) out[d] = 0;
     }
   }
 
@@ -261,7 +261,7 @@ class ChunkAttender {
   const int page_size_;
   const bool keys_in_place_;
   const bool values_in_place_;
-  int last_ = 0;  // position of the tile, plus one
+  int last_ = 0;  // position that the tile sees, plus one
   // The block being computed, and its runs.
   int begin_ = 0;
   int count_ = 0;

@@ -8,12 +8,13 @@ namespace lockstep::kernels {
 
 // One struct per packed type that hands the integers of a panel
 // (packed_format.h) to the fast product, for a vector type V (integers_*.h). A
-// group is a header and kBlocks blocks of 32 columns; a block is read in quads
-// of columns 4g … 4g + 3 (pairs, for Int16), 16 rows side by side, v counting
-// the vectors that make 16 lanes:
+// group is a header and kBlocks blocks of 32 columns, a block one or two folds
+// of kFoldCols columns that share a scale. It is read in quads of columns
+// 4g … 4g + 3 (pairs, for Int16), 16 rows side by side, v counting the vectors
+// that make 16 lanes:
 //
-//   Quad(block, g, v)      bytes 0 … 255, weight plus kOffset
-//   Scale(header, block, half, v)   of the columns of a fold
+//   Quad(block, g, v)      bytes: weight plus kOffset, 0 … 255 (63, if kSmall)
+//   Scale(header, block, fold, v)
 //   Min(header, block, v)  added to each weight, where kHasMin
 template <class V>
 struct Q8_0Weights {
@@ -114,9 +115,9 @@ struct Q6_KWeights {
     return V::Or(NibbleQuad<V>(nibbles, g, v), V::template ShiftLeft<4>(pair));
   }
   static typename V::Floats Scale(const uint8_t* header, const uint8_t* block,
-                                  int half, int v) {
+                                  int fold, int v) {
     return V::Mul(V::LoadHalf(header + 2 * v * V::kWidth),
-                  V::LoadInt8(block + half * kPanelRows + v * V::kWidth));
+                  V::LoadInt8(block + fold * kPanelRows + v * V::kWidth));
   }
 };
 

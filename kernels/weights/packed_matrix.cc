@@ -7,6 +7,7 @@
 #include "kernels/weights/panel_packing.h"
 
 namespace lockstep::kernels {
+
 PackedMatrix::PackedMatrix(int cols, int slice_cols, Arithmetic arithmetic)
     : cols_(cols), slice_cols_(slice_cols), arithmetic_(arithmetic) {
   CHECK_GT(cols, 0);
@@ -24,9 +25,12 @@ void PackedMatrix::AddRows(DType type, int rows, const void* source,
   if (rows == 0) return;
   const PackedType packed = PackedTypeOf(type, arithmetic_);
   const size_t slice_bytes = SliceBytes(packed, slice_cols_);
-  Segment segment = {
-      packed,     rows_, rows, nullptr, cols_ / slice_cols_ * slice_bytes,
-      slice_bytes};
+  Segment segment = {.type = packed,
+                     .row_begin = rows_,
+                     .rows = rows,
+                     .data = nullptr,
+                     .panel_bytes = cols_ / slice_cols_ * slice_bytes,
+                     .slice_bytes = slice_bytes};
   const size_t bytes = segment.panels() * segment.panel_bytes;
   WeightArena* arena = packing.arena;
   if (arena == nullptr) arena = &own_memory_;

@@ -28,9 +28,9 @@ struct Packing {
 //
 // K is cut into slices of `slice_cols`; each slice is summed in order of k from
 // zero (kStrict: one chain of fused multiply-adds), the slices as a binary tree
-// (see TreeSum). Column-parallel matrices
-// have one slice. Row-parallel ones have eight over all ranks, so that ranks
-// that hold 8, 4, 2 or 1 of them compute the same sub-trees.
+// (see TreeSum). Column-parallel matrices have one slice. Row-parallel ones
+// have eight over all ranks, so that ranks that hold 8, 4, 2 or 1 of them
+// compute the same sub-trees.
 //
 // Immutable once filled; then any number of threads may read it.
 class PackedMatrix {
@@ -43,7 +43,8 @@ class PackedMatrix {
     int row_begin;  // first output column this segment writes
     int rows;       // the last panel is padded with zeros
     // [ceil(rows / 16)] panels, each panel_bytes; see packed_format.h. The
-    // first is 64-byte aligned, to 2 MiB where there are as many bytes.
+    // first is 64-byte aligned; in the matrix's own memory to 2 MiB, where
+    // there are as many bytes.
     const uint8_t* data;
     size_t panel_bytes;
     size_t slice_bytes;  // of a panel; from one slice to the next
