@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention/attend_args.h"
 #include "kernels/attention/kv_store.h"
 #include "kernels/attention/kv_type.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
-#include "kernels/isa/kernel_table.h"
 #include "kernels/ops.h"
 #include "kernels/ops_conformance.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "kernels/isa/kernel_table.h"
-#include "kernels/weights/packed_format.h"
+#include "kernels/row_range.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -15,19 +15,12 @@ constexpr std::align_val_t kAlignment{64};
 // Quantized rows that stay in the second-level cache while panels pass by.
 constexpr int64_t kRowBlockBytesInCache = 256 << 10;
 
-// Fewer elements than this are not worth a meeting of the workers.
-constexpr int64_t kElementsPerRange = 8192;
-
 // Few enough that small matrices too divide evenly over threads.
 constexpr int kPanelsPerUnit = 2;
 
-RowFormat FormatOfRows(PackedType type) {
-  return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
-}
-
 bool Takes(const PackedMatrix& w, RowFormat format) {
   for (const PackedMatrix::Segment& segment : w.segments()) {
-    if (FormatOfRows(segment.type) == format) return true;
+    if (RowFormatFor(segment.type) == format) return true;
   }
   return false;
 }
@@ -83,7 +76,7 @@ class Pieces {
   // None of a segment of another format.
   int64_t Units(int segment) const {
     const PackedMatrix::Segment& s = w_.segments()[segment];
-    if (FormatOfRows(s.type) != format_) return 0;
+    if (RowFormatFor(s.type) != format_) return 0;
     return (s.panels() + kPanelsPerUnit - 1) / kPanelsPerUnit;
   }
 
@@ -149,7 +142,7 @@ void FastProduct::MultiplyGated(const PackedMatrix& gate_up, const float* x,
                                 ptrdiff_t y_stride) {
   const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
   const RowTiles tiles = {rows, kernels_->tile_rows};
-  const RowFormat format = FormatOfRows(segments[0].type);
+  const RowFormat format = RowFormatFor(segments[0].type);
   Quantize(gate_up, format, x, x_stride, tiles);
   const Pieces pieces(gate_up, format, tiles, /*num_segments=*/1);
   pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
@@ -186,8 +179,7 @@ void FastProduct::Quantize(const PackedMatrix& w, RowFormat format,
                            const float* x, ptrdiff_t x_stride,
                            const RowTiles& tiles) {
   Grow(TileBytes(w, format, tiles.rows));
-  const int64_t tile_elements = int64_t{w.cols()} * tiles.tile_rows;
-  const int64_t grain = std::max<int64_t>(1, kElementsPerRange / tile_elements);
+  const int64_t grain = RowsPerRange(int64_t{w.cols()} * tiles.tile_rows);
   pool_->For(tiles.count(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t tile = begin; tile < end; ++tile) {
       const int row = tiles.begin(static_cast<int>(tile));

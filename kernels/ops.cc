@@ -10,16 +10,10 @@
 #include "kernels/attention.h"
 #include "kernels/attention/kv_store.h"
 #include "kernels/isa/kernel_table.h"
+#include "kernels/row_range.h"
 
 namespace lockstep::kernels {
 namespace {
-
-// Fewer elements than this are not worth a meeting of the workers.
-constexpr int64_t kElementsPerRange = 8192;
-
-int64_t RowsPerRange(int64_t row_elements) {
-  return std::max<int64_t>(1, kElementsPerRange / row_elements);
-}
 
 // clang's __builtin_cpu_supports does not know its name.
 bool HasF16C() {

@@ -76,7 +76,7 @@ class Ops {
   // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
   // t's own sequence; head h uses key-value head kv_head_of[h]. Positions are
   // visited in blocks of 64 and chunks of 512, both counted from 0, see
-  // kernel_table.h. q, out [num_tokens, heads, head_dim]; head_dim at most 512.
+  // attend_args.h. q, out [num_tokens, heads, head_dim]; head_dim at most 512.
   void Attention(const float* q, ptrdiff_t q_stride, int heads,
                  const int32_t* kv_head_of, float scale,
                  const TokenBatch& batch, const PagedKv& kv, float* out,

@@ -11,9 +11,9 @@ namespace lockstep::kernels {
 // softmax of its own that is rescaled, block by block, as larger scores turn
 // up; then the chunks are merged in order. Whoever computes them, on whatever
 // threads, gets the same bits.
-inline constexpr int kAttendBlock = 64;
-inline constexpr int kAttendChunk = 512;
-inline constexpr int kMaxAttendRows = 64;
+inline constexpr int kAttendBlock = 64;    // positions
+inline constexpr int kAttendChunk = 512;   // positions
+inline constexpr int kMaxAttendRows = 64;  // of a tile
 
 // A tile of attention: the query heads of consecutive tokens of one sequence
 // that share a key-value head. Row r is head heads[r % rows_per_token] of token
@@ -35,6 +35,11 @@ struct AttendArgs {
   ptrdiff_t out_stride;
 };
 
+// Whole vectors of 16 lanes.
+inline constexpr int PaddedHeadDim(int head_dim) {
+  return (head_dim + 15) / 16 * 16;
+}
+
 // Softmax sums of a tile's rows over some of their positions: the largest
 // score, Σ e^(score - max), and Σ e^(score - max)·value.
 struct AttendSums {
@@ -42,9 +47,5 @@ struct AttendSums {
   float* sum;  // [rows]
   float* out;  // [rows, PaddedHeadDim(head_dim)]
 };
-
-inline constexpr int PaddedHeadDim(int head_dim) {
-  return (head_dim + 15) / 16 * 16;
-}
 
 }  // namespace lockstep::kernels

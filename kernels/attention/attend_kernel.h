@@ -5,6 +5,8 @@
 
 #include "kernels/attention/attend_args.h"
 #include "kernels/attention/kv_product.h"
+#include "kernels/attention/kv_type.h"
+#include "kernels/attention/paged_kv.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/simd/vector_kernels.h"
 

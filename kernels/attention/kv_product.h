@@ -47,15 +47,6 @@ struct KvProduct {
   ptrdiff_t ahead_panel_stride;
 };
 
-// Tile shapes that fit the registers.
-template <class V>
-inline constexpr int kMaxProductRows = V::kVectors == 1 ? 12 : 6;
-template <class V>
-constexpr int ProductPanels(int rows) {
-  if (V::kVectors == 1) return rows <= 6 ? 4 : 2;
-  return rows <= 2 ? 2 : 1;
-}
-
 // The part of a product that stays in registers: kRows·kPanels·V::kVectors
 // sums, from panel `first` on.
 template <class V, class E, int kRows, int kPanels>
@@ -125,7 +116,7 @@ template <class V, class E, int kRows, int kPanels>
 }
 
 // All panels of kRows rows, tile by tile, each as wide as fits.
-template <class V, class E, int kRows, int kPanels = ProductPanels<V>(kRows)>
+template <class V, class E, int kRows, int kPanels = V::TilePanels(kRows)>
 void MultiplyKvPanels(const KvProduct<E>& t, int first) {
   for (; t.panels - first >= kPanels; first += kPanels) {
     MultiplyKvTile<V, E, kRows, kPanels>(t, first);
@@ -136,7 +127,7 @@ void MultiplyKvPanels(const KvProduct<E>& t, int first) {
 }
 
 // Finds the instance for `rows` rows, 1 to kRows.
-template <class V, class E, int kRows = kMaxProductRows<V>>
+template <class V, class E, int kRows = V::kMaxTileRows>
 void MultiplyKvRows(const KvProduct<E>& t) {
   if constexpr (kRows > 1) {
     if (t.rows < kRows) return MultiplyKvRows<V, E, kRows - 1>(t);
@@ -147,7 +138,7 @@ void MultiplyKvRows(const KvProduct<E>& t) {
 // Any number of rows: they are cut into even tiles.
 template <class V, class E>
 void MultiplyKv(const KvProduct<E>& all) {
-  const int tiles = (all.rows + kMaxProductRows<V> - 1) / kMaxProductRows<V>;
+  const int tiles = (all.rows + V::kMaxTileRows - 1) / V::kMaxTileRows;
   KvProduct<E> t = all;
   for (int tile = 0, row = 0; tile < tiles; ++tile, row += t.rows) {
     t.rows = (all.rows - row) / (tiles - tile);

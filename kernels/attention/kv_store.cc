@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/simd/lanes.h"
 #include "kernels/weights/dtype.h"
 
 namespace lockstep::kernels {
@@ -34,7 +35,6 @@ float Int8Scale(const float* x, int count) {
 // round(x / scale), ties to even, by the reciprocal of a scale of Int8Scale: in
 // [-127, 127].
 int8_t Int8Of(float x, float inverse_scale) {
-  constexpr float kRoundToInt = 0x1.8p23f;
   return static_cast<int8_t>(
       std::bit_cast<uint32_t>(x * inverse_scale + kRoundToInt));
 }

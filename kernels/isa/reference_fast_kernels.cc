@@ -107,8 +107,7 @@ float AddBlock(const PackedBlock& w, const RowBlock& x, float sum) {
 // Row `j` of a segment times a row of X.
 float Product(const FastGemmArgs& args, const PackedMatrix::Segment& segment,
               int j, const uint8_t* x) {
-  const RowFormat format =
-      segment.type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+  const RowFormat format = RowFormatFor(segment.type);
   const uint8_t* panel = segment.data + (j / kPanelRows) * segment.panel_bytes;
   return TreeSum(args.slices, [&](int slice) {
     float sum = 0;
@@ -127,8 +126,7 @@ float Product(const FastGemmArgs& args, const PackedMatrix::Segment& segment,
 
 void Gemm(const FastGemmArgs& args) {
   const PackedMatrix::Segment& w = *args.segment;
-  const RowFormat format =
-      w.type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+  const RowFormat format = RowFormatFor(w.type);
   const ptrdiff_t row_bytes = static_cast<ptrdiff_t>(args.slices) *
                               args.slice_blocks * RowBlockBytes(format);
   const int row_end = std::min(w.rows, args.panel_end * kPanelRows);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "kernels/attention/attend_args.h"
 #include "kernels/attention/kv_store.h"
 #include "kernels/isa/kernel_table.h"
+#include "kernels/product/gemm_args.h"
 #include "kernels/product/tree_sum.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/weights/packed_format.h"

@@ -45,7 +45,7 @@ void MultiplyTile(const FastGemmArgs& args, int panel, int row_begin,
   const uint8_t* slice_data =
       args.segment->data + panel * args.segment->panel_bytes;
   const ptrdiff_t row_bytes = static_cast<ptrdiff_t>(args.slice_blocks) *
-                              RowBlockBytes(kRowFormatOf<V, W>) * kRows;
+                              RowBlockBytes(RowFormatFor(W::kType)) * kRows;
   SliceSums<V, kFloats> sums;
   for (int slice = 0; slice < args.slices; ++slice) {
     for (int v = 0; v < V::kVectors; ++v) {
@@ -77,7 +77,7 @@ void MultiplyTileRows(const FastGemmArgs& args, int panel, int row_begin,
 template <class V, template <class> class W>
 void FastGemmOfType(const FastGemmArgs& args) {
   const ptrdiff_t row_bytes =
-      static_cast<ptrdiff_t>(RowBlockBytes(kRowFormatOf<V, W<V>>)) *
+      static_cast<ptrdiff_t>(RowBlockBytes(RowFormatFor(W<V>::kType))) *
       args.slices * args.slice_blocks;
   for (int panel = args.panel_begin; panel < args.panel_end; ++panel) {
     for (int tile = args.tile_begin; tile < args.tile_end; ++tile) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/product/quantized_rows.h"
 #include "kernels/product/quantized_weights.h"
@@ -16,13 +15,6 @@
 //
 // in order of the blocks. Q6_K scales the sums of 16 columns.
 namespace lockstep::kernels {
-
-template <class V, class W>
-inline constexpr bool kIsInt16 = std::is_same_v<W, Int16Weights<V>>;
-
-template <class V, class W>
-inline constexpr RowFormat kRowFormatOf =
-    kIsInt16<V, W> ? RowFormat::kInt16 : RowFormat::kInt8;
 
 // Rows of a block of a tile; see quantized_rows.h.
 template <int kRows>
@@ -166,26 +158,30 @@ template <class V, class W, int kRows>
 [[gnu::noinline]] void MultiplyQuantized(const uint8_t* panel, int v,
                                          int blocks, const uint8_t* rows,
                                          float* sums) {
-  constexpr int kRowBytes = RowBlockBytes(kRowFormatOf<V, W>) * kRows;
+  constexpr RowFormat kRowFormat = RowFormatFor(W::kType);
+  constexpr int kRowBytes = RowBlockBytes(kRowFormat) * kRows;
+  constexpr PackedFormat kFormat = FormatOfPacked(W::kType);
+  constexpr int kBlocks = kFormat.group_cols / kQuantBlock;
+  constexpr int kBlockBytes = kFormat.block_bytes();
   FloatSums<V, kRows> sum;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) sum.at[r] = V::Zero();
   PanelBlock w = {panel, panel};
-  for (int done = 0; done < blocks; done += W::kBlocks) {
+  for (int done = 0; done < blocks; done += kBlocks) {
     w.header = w.block;
-    w.block += W::kHeaderBytes;
-    for (int i = 0; i < W::kBlocks; ++i) {
+    w.block += kFormat.header_bytes;
+    for (int i = 0; i < kBlocks; ++i) {
 #pragma GCC unroll 16
-      for (int line = 0; line < W::kBlockBytes; line += 64) {
+      for (int line = 0; line < kBlockBytes; line += 64) {
         __builtin_prefetch(w.block + line + kFastPrefetchBytes);
       }
-      if constexpr (kIsInt16<V, W>) {
+      if constexpr (kRowFormat == RowFormat::kInt16) {
         AddInt16Block<V, W, kRows>(w, v, rows, sum);
       } else {
         AddInt8Block<V, W, kRows>(w, v, rows, sum);
       }
       rows += kRowBytes;
-      w.block += W::kBlockBytes;
+      w.block += kBlockBytes;
     }
   }
 #pragma GCC unroll 16

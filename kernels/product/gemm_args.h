@@ -6,7 +6,8 @@
 
 namespace lockstep::kernels {
 
-// Sums of one range of panels: y[i, row_begin + j] for every row i of x.
+// The strict product of a range of panels: y[i, row_begin + j] for every row i
+// of x.
 struct GemmArgs {
   const PackedMatrix::Segment* segment;
   int cols;

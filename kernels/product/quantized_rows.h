@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "kernels/weights/packed_format.h"
+
 namespace lockstep::kernels {
 
 // How the rows of X lie in memory for the fast product: quantized in blocks of
@@ -25,6 +27,11 @@ inline constexpr int kQuantBlock = 32;
 inline constexpr float kLeastMax = 1e-30f;
 
 enum class RowFormat : uint8_t { kInt8, kInt16 };
+
+// What rows meet weights of a type in.
+inline constexpr RowFormat RowFormatFor(PackedType type) {
+  return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+}
 
 inline constexpr float QuantLimit(RowFormat format) {
   return format == RowFormat::kInt8 ? 127 : 8191;

@@ -8,8 +8,8 @@ namespace lockstep::kernels {
 
 // One struct per packed type that hands the integers of a panel
 // (packed_format.h) to the fast product, for a vector type V (integers_*.h). A
-// group is a header and kBlocks blocks of 32 columns, a block one or two folds
-// of kFoldCols columns that share a scale. It is read in quads of columns
+// group is a header and blocks of 32 columns, a block one or two folds of
+// kFoldCols columns that share a scale. It is read in quads of columns
 // 4g … 4g + 3 (pairs, for Int16), 16 rows side by side, v counting the vectors
 // that make 16 lanes:
 //
@@ -18,7 +18,7 @@ namespace lockstep::kernels {
 //   Min(header, block, v)  added to each weight, where kHasMin
 template <class V>
 struct Q8_0Weights {
-  static constexpr int kHeaderBytes = 32, kBlockBytes = 512, kBlocks = 1;
+  static constexpr PackedType kType = PackedType::kQ8_0;
   static constexpr int kFoldCols = 32, kOffset = 128;
   static constexpr bool kHasMin = false, kSmall = false;
 
@@ -42,7 +42,7 @@ typename V::Ints NibbleQuad(const uint8_t* nibbles, int g, int v) {
 
 template <class V>
 struct Q4_0Weights {
-  static constexpr int kHeaderBytes = 32, kBlockBytes = 256, kBlocks = 1;
+  static constexpr PackedType kType = PackedType::kQ4_0;
   static constexpr int kFoldCols = 32, kOffset = 8;
   static constexpr bool kHasMin = false, kSmall = true;
 
@@ -57,7 +57,8 @@ struct Q4_0Weights {
 
 template <class V>
 struct Q4_1Weights : Q4_0Weights<V> {
-  static constexpr int kHeaderBytes = 64, kOffset = 0;
+  static constexpr PackedType kType = PackedType::kQ4_1;
+  static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
 
   static typename V::Floats Min(const uint8_t* header, const uint8_t*, int v) {
@@ -68,7 +69,7 @@ struct Q4_1Weights : Q4_0Weights<V> {
 // Q4_K and the part of Q5_K that is like it.
 template <class V>
 struct Q4_KWeights {
-  static constexpr int kHeaderBytes = 64, kBlockBytes = 288, kBlocks = 8;
+  static constexpr PackedType kType = PackedType::kQ4_K;
   static constexpr int kFoldCols = 32, kOffset = 0;
   static constexpr bool kHasMin = true, kSmall = true;
 
@@ -90,7 +91,7 @@ struct Q4_KWeights {
 
 template <class V>
 struct Q5_KWeights : Q4_KWeights<V> {
-  static constexpr int kBlockBytes = 352;
+  static constexpr PackedType kType = PackedType::kQ5_K;
 
   static typename V::Ints Quad(const uint8_t* block, int g, int v) {
     const auto bits = V::LoadInts(block + 288 + 4 * v * V::kWidth);
@@ -102,7 +103,7 @@ struct Q5_KWeights : Q4_KWeights<V> {
 
 template <class V>
 struct Q6_KWeights {
-  static constexpr int kHeaderBytes = 32, kBlockBytes = 416, kBlocks = 8;
+  static constexpr PackedType kType = PackedType::kQ6_K;
   static constexpr int kFoldCols = 16, kOffset = 32;
   static constexpr bool kHasMin = false, kSmall = true;
 
@@ -124,7 +125,7 @@ struct Q6_KWeights {
 // Pairs of 14-bit integers.
 template <class V>
 struct Int16Weights {
-  static constexpr int kHeaderBytes = 32, kBlockBytes = 1024, kBlocks = 1;
+  static constexpr PackedType kType = PackedType::kInt16;
   static constexpr int kFoldCols = 32;
   static constexpr bool kHasMin = false;
 

@@ -125,11 +125,10 @@ struct Q4_1Decoder : NibbleDecoder<V> {
 };
 
 // Groups of 256 columns: a header, then eight blocks.
-template <class V, PackedType kType>
+template <PackedType kType>
 const uint8_t* BlockOf(const uint8_t* group, int block) {
   constexpr PackedFormat kFormat = FormatOfPacked(kType);
-  return group + kFormat.header_bytes +
-         block * ((kFormat.group_bytes - kFormat.header_bytes) / 8);
+  return group + kFormat.header_bytes + block * kFormat.block_bytes();
 }
 
 // d·scale and -dmin·min of a block of Q4_K or Q5_K; both are exact.
@@ -147,12 +146,11 @@ struct Q4KDecoder : NibbleDecoder<V> {
   static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ4_K);
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
-    return LoadScaledMin<V>(group, BlockOf<V, PackedType::kQ4_K>(group, run),
-                            v);
+    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ4_K>(group, run), v);
   }
   static typename V::Ints LoadPacket(const uint8_t* group, int run, int n,
                                      int v) {
-    const uint8_t* block = BlockOf<V, PackedType::kQ4_K>(group, run);
+    const uint8_t* block = BlockOf<PackedType::kQ4_K>(group, run);
     return WordsAt<V>(block + 2 * kPanelRows, n, v);
   }
 };
@@ -163,13 +161,12 @@ struct Q5KDecoder : QuadsDecoder<V> {
   static constexpr int kRunCols = 32;
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
-    return LoadScaledMin<V>(group, BlockOf<V, PackedType::kQ5_K>(group, run),
-                            v);
+    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ5_K>(group, run), v);
   }
   static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group,
                                                      int run, int n, int v) {
     const uint8_t* nibbles =
-        BlockOf<V, PackedType::kQ5_K>(group, run) + 2 * kPanelRows;
+        BlockOf<PackedType::kQ5_K>(group, run) + 2 * kPanelRows;
     const typename V::Ints low = WordsAt<V>(nibbles, n, v);
     const typename V::Ints bits =
         V::ShiftRight(WordsAt<V>(nibbles, 4, v), 2 * n);
@@ -187,7 +184,7 @@ struct Q6KDecoder : QuadsDecoder<V> {
   static constexpr int kRunCols = 16;
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
-    const uint8_t* block = BlockOf<V, PackedType::kQ6_K>(group, run / 2);
+    const uint8_t* block = BlockOf<PackedType::kQ6_K>(group, run / 2);
     const typename V::Floats scale = V::Mul(
         HalfAt<V>(group, 0, v), V::LoadInt8(BytesAt<V>(block, run % 2, v)));
     return {scale, V::Mul(scale, V::Set(-32))};
@@ -195,7 +192,7 @@ struct Q6KDecoder : QuadsDecoder<V> {
   static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group,
                                                      int run, int n, int v) {
     const uint8_t* nibbles =
-        BlockOf<V, PackedType::kQ6_K>(group, run / 2) + 2 * kPanelRows;
+        BlockOf<PackedType::kQ6_K>(group, run / 2) + 2 * kPanelRows;
     const typename V::Ints low = WordsAt<V>(nibbles, run % 2 * 2 + n, v);
     const typename V::Ints pairs =
         V::ShiftRight(WordsAt<V>(nibbles, 4 + run % 2, v), 4 * n);

@@ -30,10 +30,6 @@ struct Avx2Integers : Avx2 {
     return _mm256_srl_epi32(v, _mm_cvtsi32_si128(bits));
   }
   static Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
-  static Floats LoadUint8(const uint8_t* p) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(
-        _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
-  }
 
   // sum += Σ of four products a lane, of unsigned w and the signed q[4].
   // kSmall: w is at most 63, so that two products fit 16 bits. Else the bytes

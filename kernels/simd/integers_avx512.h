@@ -29,10 +29,6 @@ struct Avx512Integers : Avx512 {
     return _mm512_srl_epi32(v, _mm_cvtsi32_si128(bits));
   }
   static Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
-  static Floats LoadUint8(const uint8_t* p) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(
-        _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-  }
 
   // sum += Σ of four products a lane, of unsigned w and the signed q[4]. In
   // assembly, since gcc 12 copies the sum before and after the intrinsic and

@@ -25,6 +25,16 @@ const Format& FormatOf(DType type) {
   return kFormats[static_cast<uint8_t>(type)];
 }
 
+// The integers and factors behind a block of a quantized type: value i is
+// fma(scale[i / scale_values], quant[i], min[i / 32]). All but the last
+// addition is exact in fp32.
+struct QuantBlock {
+  int8_t quant[256];  // [BlockValues(type)] with the offset (8, 32) taken off
+  float scale[16];
+  float min[8];      // 0 but for Q4_1, Q4_K and Q5_K
+  int scale_values;  // values that share a scale
+};
+
 uint16_t Load16(const uint8_t* bytes) {
   uint16_t value;
   std::memcpy(&value, bytes, sizeof(value));
@@ -83,24 +93,7 @@ void UnpackQ6K(const uint8_t* block, QuantBlock* out) {
   }
 }
 
-template <typename Convert>
-void DecodeHalves(const uint8_t* row, int64_t cols, Convert convert,
-                  float* out) {
-  for (int64_t i = 0; i < cols; ++i) out[i] = convert(Load16(row + 2 * i));
-}
-
-}  // namespace
-
-int BlockValues(DType type) { return FormatOf(type).block_values; }
-
-int BlockBytes(DType type) { return FormatOf(type).block_bytes; }
-
-size_t RowBytes(DType type, int64_t cols) {
-  return static_cast<size_t>(cols / BlockValues(type)) * BlockBytes(type);
-}
-
-const char* DTypeName(DType type) { return FormatOf(type).name; }
-
+// REQUIRES: type is quantized.
 void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out) {
   std::fill(std::begin(out->min), std::end(out->min), 0.0f);
   out->scale_values = type == DType::kQ6_K ? 16 : 32;
@@ -127,6 +120,24 @@ void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out) {
       break;
   }
 }
+
+template <typename Convert>
+void DecodeHalves(const uint8_t* row, int64_t cols, Convert convert,
+                  float* out) {
+  for (int64_t i = 0; i < cols; ++i) out[i] = convert(Load16(row + 2 * i));
+}
+
+}  // namespace
+
+int BlockValues(DType type) { return FormatOf(type).block_values; }
+
+int BlockBytes(DType type) { return FormatOf(type).block_bytes; }
+
+size_t RowBytes(DType type, int64_t cols) {
+  return static_cast<size_t>(cols / BlockValues(type)) * BlockBytes(type);
+}
+
+const char* DTypeName(DType type) { return FormatOf(type).name; }
 
 void DecodeRow(DType type, const void* row, int64_t cols, float* out) {
   const uint8_t* bytes = static_cast<const uint8_t*>(row);

@@ -36,19 +36,6 @@ size_t RowBytes(DType type, int64_t cols);
 // "F32", "Q4_1", …
 const char* DTypeName(DType type);
 
-// The integers and factors behind a block of a quantized type: value i is
-// fma(scale[i / scale_values], quant[i], min[i / 32]). All but the last
-// addition is exact in fp32.
-struct QuantBlock {
-  int8_t quant[256];  // [BlockValues(type)] with the offset (8, 32) taken off
-  float scale[16];
-  float min[8];      // 0 but for Q4_1, Q4_K and Q5_K
-  int scale_values;  // values that share a scale
-};
-
-// REQUIRES: type is quantized.
-void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out);
-
 // Decodes `cols` values of one row as stored, in fp32; exact but for the one
 // rounding where a minimum is added. REQUIRES: cols % BlockValues(type) == 0.
 void DecodeRow(DType type, const void* row, int64_t cols, float* out);

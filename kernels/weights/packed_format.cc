@@ -67,9 +67,8 @@ PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
   const int i = col % 32;
   const int block = col % format.group_cols / 32;
   const uint8_t* group = slice + SliceBytes(type, col - 32 * block - i);
-  const uint8_t* quants = group + format.header_bytes +
-                          block * ((format.group_bytes - format.header_bytes) /
-                                   (format.group_cols / 32));
+  const uint8_t* quants =
+      group + format.header_bytes + block * format.block_bytes();
   // Blocks of the K types start with their scales.
   const uint8_t* nibbles = quants + 2 * kPanelRows;
   const uint8_t* upper = nibbles + 16 * kPanelRows;

@@ -65,6 +65,11 @@ struct PackedFormat {
   int group_cols;
   int group_bytes;
   int header_bytes;  // where the first block, or its integers, start
+
+  // Of a block of 32 columns. REQUIRES: a type that is not plain.
+  constexpr int block_bytes() const {
+    return (group_bytes - header_bytes) / (group_cols / 32);
+  }
 };
 
 inline constexpr PackedFormat kPackedFormats[kNumPackedTypes] = {

@@ -35,8 +35,6 @@ struct Packing {
 // Immutable once filled; then any number of threads may read it.
 class PackedMatrix {
  public:
-  static constexpr int kPanelRows = kernels::kPanelRows;
-
   // Rows of one stored type; what AddRows added.
   struct Segment {
     PackedType type;

@@ -108,11 +108,11 @@ void PackQ4KOrQ5K(const uint8_t* block, int row, uint8_t* group) {
       for (int g = 0; g < kQuads; ++g) word |= bits.word[g] << g;
       Store(words, 4 * kPanelRows + row, word);
     }
-    out += (kFormat.group_bytes - kFormat.header_bytes) / 8;
+    out += kFormat.block_bytes();
   }
 }
 
-// Parts of 32 columns as in UnpackBlock.
+// Parts of 32 columns as in dtype.cc.
 void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
   constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ6_K);
   Store16(group, row, block + 208);
@@ -132,7 +132,7 @@ void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
       for (int n = 0; n < 4; ++n) word |= pairs.word[4 * h + n] << (2 * n);
       Store(words, (4 + h) * kPanelRows + row, word);
     }
-    out += (kFormat.group_bytes - kFormat.header_bytes) / 8;
+    out += kFormat.block_bytes();
   }
 }
 
