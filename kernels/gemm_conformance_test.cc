@@ -102,6 +102,43 @@ TEST_F(OpsConformanceTest, GemmOfMixedTypesFillsEachColumn) {
   }
 }
 
+TEST_F(OpsConformanceTest, GemmAddsABiasToTheFinishedSums) {
+  for (int m : {1, 6}) {
+    const int cols = 64, out = 37;
+    PackedMatrix w(cols, cols / 2);
+    const std::vector<uint8_t> rows =
+        RandomRows(DType::kQ8_0, out, cols, random_);
+    w.AddRows(DType::kQ8_0, out, rows.data(), RowBytes(DType::kQ8_0, cols), 0);
+    const std::vector<float> x = Normal(m * cols), bias = Normal(out);
+    const std::vector<float> y =
+        ExpectSameBits(m * out, "bias", [&](Ops& ops, float* to) {
+          ops.Gemm(w, x.data(), cols, m, to, out, bias.data());
+        });
+    std::vector<float> sums(m * out);
+    reference_.ops->Gemm(w, x.data(), cols, m, sums.data(), out);
+    for (int i = 0; i < m * out; ++i) EXPECT_EQ(y[i], sums[i] + bias[i % out]);
+  }
+}
+
+TEST_F(OpsConformanceTest, GatedGemmIsSiluOfGateTimesUp) {
+  for (DType type : {DType::kQ4_1, DType::kF32}) {
+    const int cols = 64, dim = 21, m = 5;
+    PackedMatrix w(cols, cols);
+    const std::vector<uint8_t> rows = RandomRows(type, 2 * dim, cols, random_);
+    w.AddRows(type, 2 * dim, rows.data(), RowBytes(type, cols), 0);
+    const std::vector<float> x = Normal(m * cols, 0.1f);
+    std::vector<float> scratch(m * 2 * dim);
+    const std::vector<float> y =
+        ExpectSameBits(m * dim, DTypeName(type), [&](Ops& ops, float* to) {
+          ops.GatedGemm(w, x.data(), cols, m, scratch.data(), to, dim);
+        });
+    std::vector<float> apart(m * dim);
+    reference_.ops->Gemm(w, x.data(), cols, m, scratch.data(), 2 * dim);
+    reference_.ops->SiluMul(scratch.data(), 2 * dim, m, dim, apart.data(), dim);
+    EXPECT_EQ(FirstDifference(y, apart), -1) << DTypeName(type);
+  }
+}
+
 TEST_F(OpsConformanceTest, GemmIsRightByDoublePrecision) {
   for (DType type : kTypes) {
     const int cols = 512, out = 20, m = 3;

@@ -10,9 +10,9 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/attention/attend_args.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
-#include "kernels/isa/kernel_table.h"
 #include "kernels/ops.h"
 #include "kernels/rotary.h"
 #include "kernels/threads/thread_pool.h"
@@ -30,8 +30,20 @@ void* operator new(size_t bytes) {
   ++allocations;
   return std::malloc(bytes);
 }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  ++allocations;
+  const size_t multiple = static_cast<size_t>(alignment);
+  return std::aligned_alloc(multiple,
+                            (bytes + multiple - 1) / multiple * multiple);
+}
 void operator delete(void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, size_t) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+void operator delete(void* pointer, size_t, std::align_val_t) noexcept {
+  std::free(pointer);
+}
 
 namespace lockstep::kernels {
 namespace {
@@ -91,6 +103,23 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
     ops->Add(x.data(), kRow, y.data(), kRow, tokens, kRow);
     EXPECT_EQ(allocations, before) << tokens << " tokens";
   }
+}
+
+// The count sees the one allocation that Ops allows itself.
+TEST(NoAllocationCountTest, SeesAProductLargerThanWhatWasReserved) {
+  ThreadPool pool({.num_threads = 1});
+  absl::StatusOr<Ops> ops = Ops::Create("auto", &pool);
+  ASSERT_TRUE(ops.ok()) << ops.status();
+  constexpr int kCols = 64;
+  const std::vector<float> weights(kCols, 0.5f), x(2 * kCols, 0.5f);
+  std::vector<float> y(2);
+  PackedMatrix w(kCols, kCols, Arithmetic::kFast);
+  w.AddRows(DType::kF32, 1, weights.data(), kCols * sizeof(float), 0);
+  const int before = allocations;
+  ops->Gemm(w, x.data(), kCols, /*rows=*/2, y.data(), 1);
+  EXPECT_EQ(allocations, before + 1);
+  ops->Gemm(w, x.data(), kCols, /*rows=*/1, y.data(), 1);
+  EXPECT_EQ(allocations, before + 1);
 }
 
 }  // namespace

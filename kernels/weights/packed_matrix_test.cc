@@ -15,6 +15,7 @@
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_format.h"
 #include "kernels/weights/random_rows.h"
+#include "kernels/weights/weight_arena.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -235,6 +236,21 @@ TEST_F(PackedInt16Test, QuantizedTypesStayAsTheyAre) {
     EXPECT_EQ(PackedTypeOf(type, Arithmetic::kFast),
               PackedTypeOf(type, Arithmetic::kStrict));
   }
+}
+
+TEST(PackedMatrixMemoryTest, MatricesOfAnArenaFollowEachOther) {
+  const std::vector<uint8_t> source = RandomRows(DType::kQ4_1, 20, 64);
+  WeightArena arena;
+  std::vector<PackedMatrix> matrices;
+  for (int i = 0; i < 2; ++i) {
+    matrices.emplace_back(64, 64).AddRows(DType::kQ4_1, 20, source.data(),
+                                          RowBytes(DType::kQ4_1, 64), 0,
+                                          {.arena = &arena});
+  }
+  const PackedMatrix::Segment& first = matrices[0].segments()[0];
+  const PackedMatrix::Segment& second = matrices[1].segments()[0];
+  EXPECT_EQ(second.data - first.data, matrices[0].bytes());
+  EXPECT_EQ(std::memcmp(first.data, second.data, matrices[0].bytes()), 0);
 }
 
 TEST(PackedMatrixMemoryTest, LargeMatricesStartOnHugePages) {
