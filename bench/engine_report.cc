@@ -33,33 +33,13 @@ double RoofTokensPerSecond(const EngineRow& row) {
       .median;
 }
 
-// Of all runs together, in ms.
-double PercentileMs(const EngineRow& row, Numbers numbers, double share) {
+// Of all runs together.
+std::vector<double> OfAllRuns(const EngineRow& row, Numbers numbers) {
   std::vector<double> all;
   for (const RunResult& run : row.runs) {
     all.insert(all.end(), (run.*numbers).begin(), (run.*numbers).end());
   }
-  return 1000 * Percentile(std::move(all), share);
-}
-
-std::string PairMs(const EngineRow& row, Numbers numbers) {
-  if ((row.runs.front().*numbers).empty()) return "";
-  return absl::StrFormat("%.2f / %.2f", PercentileMs(row, numbers, 0.5),
-                         PercentileMs(row, numbers, 0.99));
-}
-
-nlohmann::json ToJson(const Spread& spread) {
-  return {
-      {"median", spread.median}, {"min", spread.least}, {"max", spread.most}};
-}
-
-nlohmann::json PercentilesToJson(const EngineRow& row, Numbers numbers) {
-  return {{"p50", PercentileMs(row, numbers, 0.5)},
-          {"p99", PercentileMs(row, numbers, 0.99)}};
-}
-
-std::string Range(const Spread& spread) {
-  return absl::StrFormat("%.1f-%.1f", spread.least, spread.most);
+  return all;
 }
 
 std::vector<std::string> Cells(const EngineRow& row, bool has_rival) {
@@ -69,19 +49,19 @@ std::vector<std::string> Cells(const EngineRow& row, bool has_rival) {
   std::vector<std::string> cells = {
       row.workload,
       absl::StrFormat("%.1f", ours.median),
-      Range(ours),
+      RangeToText(ours),
       absl::StrFormat("%.0f", roof),
       absl::StrFormat("%.0f%%", 100 * ours.median / roof),
       row.runs.front().bound};
   if (has_rival) {
     const Spread rival = SpreadOf(row.rival_tokens_per_s);
     cells.push_back(absl::StrFormat("%.1f", rival.median));
-    cells.push_back(Range(rival));
+    cells.push_back(RangeToText(rival));
     cells.push_back(absl::StrFormat("%.2f", ours.median / rival.median));
   }
-  cells.push_back(PairMs(row, &RunResult::step_s));
-  cells.push_back(PairMs(row, &RunResult::first_token_s));
-  cells.push_back(PairMs(row, &RunResult::inter_token_s));
+  cells.push_back(PercentilesToText(OfAllRuns(row, &RunResult::step_s)));
+  cells.push_back(PercentilesToText(OfAllRuns(row, &RunResult::first_token_s)));
+  cells.push_back(PercentilesToText(OfAllRuns(row, &RunResult::inter_token_s)));
   return cells;
 }
 
@@ -117,10 +97,12 @@ nlohmann::json ToJson(const EngineRow& row) {
   json["roof_tokens_per_s"] = roof;
   json["share_of_roof"] = ours.median / roof;
   json["bound"] = row.runs.front().bound;
-  json["step_ms"] = PercentilesToJson(row, &RunResult::step_s);
+  json["step_ms"] = PercentilesToJson(OfAllRuns(row, &RunResult::step_s));
   if (!row.runs.front().first_token_s.empty()) {
-    json["first_token_ms"] = PercentilesToJson(row, &RunResult::first_token_s);
-    json["inter_token_ms"] = PercentilesToJson(row, &RunResult::inter_token_s);
+    json["first_token_ms"] =
+        PercentilesToJson(OfAllRuns(row, &RunResult::first_token_s));
+    json["inter_token_ms"] =
+        PercentilesToJson(OfAllRuns(row, &RunResult::inter_token_s));
   }
   if (!row.rival_tokens_per_s.empty()) {
     const Spread rival = SpreadOf(row.rival_tokens_per_s);

@@ -42,34 +42,17 @@ Side EngineAlone(const ServingReport& report) {
   return side;
 }
 
-double PercentileMs(const std::vector<double>& seconds, double share) {
-  return 1000 * Percentile(seconds, share);
-}
-
-std::string PairMs(const std::vector<double>& seconds) {
-  if (seconds.empty()) return "";
-  return absl::StrFormat("%.2f / %.2f", PercentileMs(seconds, 0.5),
-                         PercentileMs(seconds, 0.99));
-}
-
-nlohmann::json PercentilesToJson(const std::vector<double>& seconds) {
-  return {{"p50", PercentileMs(seconds, 0.5)},
-          {"p99", PercentileMs(seconds, 0.99)}};
-}
-
 void AddTo(TextTable* table, const std::string& name, const Side& side) {
   const Spread rate = SpreadOf(side.tokens_per_s);
-  table->Add({name, absl::StrFormat("%.1f", rate.median),
-              absl::StrFormat("%.1f-%.1f", rate.least, rate.most),
-              PairMs(side.first_token_s), PairMs(side.inter_token_s),
-              PairMs(side.step_s)});
+  table->Add({name, absl::StrFormat("%.1f", rate.median), RangeToText(rate),
+              PercentilesToText(side.first_token_s),
+              PercentilesToText(side.inter_token_s),
+              PercentilesToText(side.step_s)});
 }
 
 nlohmann::json ToJson(const Side& side) {
-  const Spread rate = SpreadOf(side.tokens_per_s);
   nlohmann::json json = {
-      {"tokens_per_s",
-       {{"median", rate.median}, {"min", rate.least}, {"max", rate.most}}},
+      {"tokens_per_s", ToJson(SpreadOf(side.tokens_per_s))},
       {"first_token_ms", PercentilesToJson(side.first_token_s)},
       {"inter_token_ms", PercentilesToJson(side.inter_token_s)}};
   if (!side.step_s.empty()) json["step_ms"] = PercentilesToJson(side.step_s);
