@@ -111,13 +111,7 @@ class Machine:
         return subprocess.Popen(
             ["/bin/bash", "-c", self.with_addresses(f"{command} {added}")],
             cwd=self.checkout,
-            env={
-                **os.environ,
-                "HOME": str(self.home),
-                "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
-                # The chat's answer is the likeliest, the same in every run.
-                "LOCKSTEP_TEMPERATURE": "0",
-            },
+            env={**os.environ, "HOME": str(self.home), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
