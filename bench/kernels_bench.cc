@@ -280,7 +280,7 @@ BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
 }
 
 void AttentionShapes(benchmark::internal::Benchmark* bench) {
-  for (KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+  for (KvType type : kKvTypes) {
     const int t = static_cast<int>(type);
     for (int context : {192, 1024, 4096, 16384}) {
       bench->Args({t, 1, context, 1});

@@ -115,8 +115,6 @@ TEST_F(OpsConformanceTest, NormRope) {
   }
 }
 
-constexpr KvType kTypes[] = {KvType::kF32, KvType::kBF16, KvType::kInt8};
-
 struct AttentionShape {
   int heads, kv_heads, head_dim, page_size;
   std::vector<Batch::Range> ranges;
@@ -275,6 +273,8 @@ class AttentionConformanceTest : public OpsConformanceTest {
     switch (type) {
       case KvType::kF32:
         return 0;
+      case KvType::kF16:
+        return std::max(std::abs(x[d]) * 0x1p-10 / 2, 0x1p-25);
       case KvType::kBF16:
         return std::abs(x[d]) * 0x1p-7 / 2;
       case KvType::kInt8:
@@ -321,7 +321,7 @@ TEST_F(AttentionConformanceTest, SameBitsAndRight) {
            {70, 1, 16, 2, {{0, 18}}},
            {2, 1, 512, 256, {{0, 3}, {300, 302}}},
        }) {
-    for (KvType type : kTypes) ExpectSameBitsAndRight(type, shape);
+    for (KvType type : kKvTypes) ExpectSameBitsAndRight(type, shape);
   }
 }
 
@@ -329,7 +329,7 @@ TEST_F(AttentionConformanceTest, SameBitsAndRight) {
 // is not.
 TEST_F(AttentionConformanceTest, SameBitsAndRightWhereChunksMeet) {
   const int end = 2 * kAttendChunk;
-  for (KvType type : kTypes) {
+  for (KvType type : kKvTypes) {
     for (int position : {kAttendChunk - 2, kAttendChunk - 1, kAttendChunk,
                          end - 2, end - 1, end, end + 70}) {
       ExpectSameBitsAndRight(type, {3, 1, 16, 16, {{position, position + 1}}});
@@ -348,7 +348,7 @@ TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
   };
   const int border = kAttendChunk;
   std::vector<Case> cases = {{{9, 3, 64, 16, {{0, 150}}}, KvType::kF32}};
-  for (KvType type : kTypes) {
+  for (KvType type : kKvTypes) {
     cases.push_back({{3, 1, 16, 16, {{border - 30, border + 40}}}, type});
   }
   for (const auto& [shape, type] : cases) {
@@ -381,7 +381,7 @@ TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
 }
 
 TEST_F(AttentionConformanceTest, StoreKvWritesEachTokensSlotAndNoOther) {
-  for (KvType type : kTypes) {
+  for (KvType type : kKvTypes) {
     for (int page_size : {1, 4, 16, 256}) {
       const AttentionShape shape = {
           4, 2, 23, page_size, {{0, 9}, {3, 5}, {11, 12}}};

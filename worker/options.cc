@@ -51,8 +51,9 @@ DEFINE_string(arithmetic, "fast",
               "(weights as stored, activations in fp32). The same on all "
               "ranks.");
 DEFINE_string(kv_cache_type, "auto",
-              "How keys and values are kept: bf16, fp32, int8 or auto (bf16 "
-              "in fast arithmetic, fp32 in strict). The same on all ranks.");
+              "How keys and values are kept: fp32, fp16, bf16, int8 or auto "
+              "(fp16 in fast arithmetic, fp32 in strict). The same on all "
+              "ranks.");
 DEFINE_string(kv_cache_memory, "auto",
               "Memory for KV pages of each rank, such as 512MiB, 2GiB or a "
               "number of bytes. auto: half of what packed weights leave of the "

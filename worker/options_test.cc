@@ -78,7 +78,7 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
       {"arithmetic", "exact",
        "--arithmetic is \"exact\"; it must be fast or strict."},
       {"kv_cache_type", "",
-       "--kv_cache_type is \"\"; it must be auto, bf16, fp32 or int8."},
+       "--kv_cache_type is \"\"; it must be auto, fp32, fp16, bf16 or int8."},
       {"max_queued_requests", "0",
        "--max_queued_requests is 0; it must be 1 to 1048576."},
   };
@@ -94,7 +94,7 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
 TEST_F(OptionsTest, TheArithmeticDecidesTheTypeOfTheKvCache) {
   Numerics numerics = OptionsFromFlags()->rank.numerics;
   EXPECT_STREQ(numerics.arithmetic_name(), "fast");
-  EXPECT_STREQ(numerics.kv_type_name(), "bf16");
+  EXPECT_STREQ(numerics.kv_type_name(), "fp16");
   Set("arithmetic", "strict");
   numerics = OptionsFromFlags()->rank.numerics;
   EXPECT_STREQ(numerics.arithmetic_name(), "strict");
@@ -126,7 +126,7 @@ TEST_F(OptionsTest, AreWrittenAsFlags) {
   EXPECT_EQ(text.find("--model=/models/tiny.gguf "), 0);
   EXPECT_NE(text.find(" --max_context=77 "), text.npos);
   EXPECT_NE(text.find(" --kv_cache_memory=auto "), text.npos);
-  EXPECT_NE(text.find(" --arithmetic=fast --kv_cache_type=bf16 "), text.npos);
+  EXPECT_NE(text.find(" --arithmetic=fast --kv_cache_type=fp16 "), text.npos);
 }
 
 TEST(DefaultModelName, IsTheLastPartOfThePath) {

@@ -137,7 +137,7 @@ class ChunkAttender {
       const E* value = Value(begin_ + j);
       E* out = buffers_.values + j * padded_dim_;
       for (int d = 0; d < head_dim_; ++d) out[d] = value[d];
-      for (int d = head_dim_; d < padded_dim_; ++d) out[d] = 0;
+      for (int d = head_dim_; d < padded_dim_; ++d) out[d] = {};
     }
   }
 
@@ -284,6 +284,8 @@ void AttendChunk(const AttendArgs& args, int chunk, AttendSums sums) {
   switch (args.kv->type) {
     case KvType::kF32:
       return AttendChunkOf<V, float>(args, chunk, sums);
+    case KvType::kF16:
+      return AttendChunkOf<V, Half>(args, chunk, sums);
     case KvType::kBF16:
       return AttendChunkOf<V, uint16_t>(args, chunk, sums);
     case KvType::kInt8:

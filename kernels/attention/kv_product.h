@@ -5,6 +5,11 @@
 
 namespace lockstep::kernels {
 
+// A binary16, to tell it from a bfloat16.
+struct Half {
+  uint16_t bits;
+};
+
 // Keys and values as stored; int8_t without its scale.
 template <class V>
 typename V::Floats LoadElements(const float* p) {
@@ -13,6 +18,10 @@ typename V::Floats LoadElements(const float* p) {
 template <class V>
 typename V::Floats LoadElements(const uint16_t* p) {
   return V::LoadBFloat16(reinterpret_cast<const uint8_t*>(p));
+}
+template <class V>
+typename V::Floats LoadElements(const Half* p) {
+  return V::LoadHalf(reinterpret_cast<const uint8_t*>(p));
 }
 template <class V>
 typename V::Floats LoadElements(const int8_t* p) {

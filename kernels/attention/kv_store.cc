@@ -17,6 +17,24 @@ uint16_t BFloat16Of(float x) {
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+// Nearest, ties to even; what is too large becomes the largest, infinity and
+// NaN stay.
+uint16_t HalfOf(float x) {
+  const uint32_t sign = std::bit_cast<uint32_t>(x) >> 16 & 0x8000;
+  const float magnitude = __builtin_fabsf(x);
+  const uint32_t bits = std::bit_cast<uint32_t>(magnitude);
+  if (x != x) return static_cast<uint16_t>(sign | 0x7e00);
+  if (bits == 0x7f800000) return static_cast<uint16_t>(sign | 0x7c00);
+  if (magnitude < 0x1p-14f) {  // subnormal: a multiple of 2^-24
+    return static_cast<uint16_t>(
+        sign | (std::bit_cast<uint32_t>(magnitude + 0.5f) & 0x7ff));
+  }
+  const uint32_t rounded = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+  constexpr uint32_t kBias = (127 - 15) << 10, kLargest = 0x7bff;
+  const uint32_t half = rounded - kBias;
+  return static_cast<uint16_t>(sign | (half < kLargest ? half : kLargest));
+}
+
 // The vector's largest magnitude over 127. 0 for a vector of zeros, and for one
 // too small to divide by; NaN if a number is not finite, which so reaches
 // whoever reads the vector.
@@ -72,6 +90,11 @@ void EncodeKv(KvType type, const float* x, int count, void* out,
       for (int i = 0; i < count; ++i) to[i * stride] = x[i];
       return;
     }
+    case KvType::kF16: {
+      uint16_t* to = static_cast<uint16_t*>(out);
+      for (int i = 0; i < count; ++i) to[i * stride] = HalfOf(x[i]);
+      return;
+    }
     case KvType::kBF16: {
       uint16_t* to = static_cast<uint16_t*>(out);
       for (int i = 0; i < count; ++i) to[i * stride] = BFloat16Of(x[i]);
@@ -93,6 +116,8 @@ float DecodeKv(KvType type, const void* data, size_t index) {
   switch (type) {
     case KvType::kF32:
       return static_cast<const float*>(data)[index];
+    case KvType::kF16:
+      return HalfToFloat(static_cast<const uint16_t*>(data)[index]);
     case KvType::kBF16:
       return BFloat16ToFloat(static_cast<const uint16_t*>(data)[index]);
     case KvType::kInt8:

@@ -15,6 +15,7 @@ inline constexpr size_t KvElementBytes(KvType type) {
   switch (type) {
     case KvType::kF32:
       return 4;
+    case KvType::kF16:
     case KvType::kBF16:
       return 2;
     case KvType::kInt8:
@@ -29,8 +30,8 @@ inline constexpr size_t KvElementBytes(KvType type) {
 // neighbouring positions are computed side by side without a sum across SIMD
 // lanes.
 //
-// Elements are float, the upper half of a float (kBF16) or int8_t, which count
-// in units of their vector's scale (kInt8).
+// Elements are float, binary16, the upper half of a float (kBF16) or int8_t,
+// which count in units of their vector's scale (kInt8).
 struct PagedKv {
   KvType type = KvType::kF32;
   void* keys = nullptr;    // [num_pages, num_kv_heads, head_dim, page_size]

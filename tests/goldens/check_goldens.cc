@@ -25,8 +25,8 @@ DEFINE_string(tensor_parallel_sizes, "",
               "heads");
 DEFINE_string(arithmetic, "strict", "strict or fast");
 DEFINE_string(kv_cache_type, "auto",
-              "bf16, fp32, int8 or auto: bf16 in fast arithmetic, fp32 in "
-              "strict");
+              "fp32, fp16, bf16, int8 or auto: fp16 in fast arithmetic, "
+              "fp32 in strict");
 
 namespace {
 

@@ -32,7 +32,7 @@ TEST(SmolLm2Goldens, AgreeInStrictArithmetic) {
 }
 
 TEST(SmolLm2Goldens, AgreeInFastArithmetic) {
-  ExpectAgreement({Arithmetic::kFast, KvType::kBF16});
+  ExpectAgreement({Arithmetic::kFast, KvType::kF16});
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST(TinyGoldens, AgreeInFastArithmetic) {
 }
 
 TEST(TinyGoldens, AgreeWithASmallerKvCache) {
-  ExpectAgreement({Arithmetic::kFast, KvType::kBF16});
+  ExpectAgreement({Arithmetic::kFast, KvType::kF16});
   ExpectAgreement({Arithmetic::kFast, KvType::kInt8});
 }
 

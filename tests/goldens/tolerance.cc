@@ -17,6 +17,8 @@ double DifferenceOf(KvType type) {
   switch (type) {
     case KvType::kF32:
       return 0;
+    case KvType::kF16:
+      return 0.02;
     case KvType::kBF16:
       return 0.12;
     case KvType::kInt8:

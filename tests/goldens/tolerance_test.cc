@@ -43,7 +43,7 @@ TEST(Tolerance, OfFastArithmeticDependsOnTheWeights) {
 TEST(Tolerance, GrowsAsTheKvCacheShrinks) {
   for (const Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
     double last = 0;
-    for (const KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+    for (const KvType type : kernels::kKvTypes) {
       const Tolerance tolerance =
           ToleranceFor(Golden(), false, {arithmetic, type});
       EXPECT_GT(tolerance.difference, last);

@@ -95,8 +95,7 @@ std::vector<Configuration> AllConfigurations(
   for (const ContractModel& model : models) {
     for (const auto arithmetic :
          {kernels::Arithmetic::kStrict, kernels::Arithmetic::kFast}) {
-      for (const auto kv_type : {kernels::KvType::kF32, kernels::KvType::kBF16,
-                                 kernels::KvType::kInt8}) {
+      for (const auto kv_type : kernels::kKvTypes) {
         configurations.push_back({&model, arithmetic, kv_type});
       }
     }

@@ -35,6 +35,7 @@ TEST(KvMemory, PageHoldsKeysAndValuesOfAllLayers) {
   };
   const size_t vectors = 3 * 2 * 2 * 16;
   EXPECT_EQ(page_bytes(KvType::kF32), vectors * 8 * sizeof(float));
+  EXPECT_EQ(page_bytes(KvType::kF16), vectors * 8 * 2);
   EXPECT_EQ(page_bytes(KvType::kBF16), vectors * 8 * 2);
   EXPECT_EQ(page_bytes(KvType::kInt8), vectors * (8 + sizeof(float)));
 }
@@ -48,7 +49,7 @@ struct Array {
 TEST(KvMemory, LayersDoNotOverlap) {
   const Fixture f;
   const int num_pages = 5, page_size = 4;
-  for (KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+  for (KvType type : kernels::kKvTypes) {
     SCOPED_TRACE(KvTypeName(type));
     auto memory =
         KvMemory::Create(f.config, f.shard, num_pages, page_size, type);

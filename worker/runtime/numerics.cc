@@ -23,14 +23,14 @@ absl::StatusOr<Arithmetic> ParseArithmetic(absl::string_view text) {
 absl::StatusOr<KvType> ParseKvType(absl::string_view text,
                                    Arithmetic arithmetic) {
   if (text == "auto") {
-    return arithmetic == Arithmetic::kFast ? KvType::kBF16 : KvType::kF32;
+    return arithmetic == Arithmetic::kFast ? KvType::kF16 : KvType::kF32;
   }
-  for (const KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+  for (const KvType type : kernels::kKvTypes) {
     if (text == kernels::KvTypeName(type)) return type;
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--kv_cache_type is \"", text,
-                   "\"; it must be auto, bf16, fp32 or int8."));
+                   "\"; it must be auto, fp32, fp16, bf16 or int8."));
 }
 
 }  // namespace

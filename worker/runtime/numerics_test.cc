@@ -13,13 +13,13 @@ using kernels::Arithmetic;
 using kernels::KvType;
 
 TEST(ParseNumerics, AutoIsTheTypeThatSuitsTheArithmetic) {
-  EXPECT_EQ(ParseNumerics("fast", "auto")->kv_type, KvType::kBF16);
+  EXPECT_EQ(ParseNumerics("fast", "auto")->kv_type, KvType::kF16);
   EXPECT_EQ(ParseNumerics("strict", "auto")->kv_type, KvType::kF32);
 }
 
 TEST(ParseNumerics, AnyTypeGoesWithAnyArithmetic) {
   for (const Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
-    for (const KvType type : {KvType::kF32, KvType::kBF16, KvType::kInt8}) {
+    for (const KvType type : kernels::kKvTypes) {
       const auto numerics = ParseNumerics(kernels::ArithmeticName(arithmetic),
                                           kernels::KvTypeName(type));
       ASSERT_TRUE(numerics.ok()) << numerics.status();
@@ -33,9 +33,9 @@ TEST(ParseNumerics, NamesTheFlagAndWhatItMayBe) {
   EXPECT_EQ(ParseNumerics("Fast", "auto").status(),
             absl::InvalidArgumentError("--arithmetic is \"Fast\"; it must be "
                                        "fast or strict."));
-  EXPECT_EQ(ParseNumerics("fast", "fp16").status(),
-            absl::InvalidArgumentError("--kv_cache_type is \"fp16\"; it must "
-                                       "be auto, bf16, fp32 or int8."));
+  EXPECT_EQ(ParseNumerics("fast", "fp8").status(),
+            absl::InvalidArgumentError("--kv_cache_type is \"fp8\"; it must be "
+                                       "auto, fp32, fp16, bf16 or int8."));
 }
 
 TEST(GenerationFingerprint, TellsWhateverChangesBits) {
