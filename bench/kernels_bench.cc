@@ -65,13 +65,14 @@ void CountFp32(benchmark::State& state, double operations, double bytes) {
   Count(state, operations, "fp32", MachineCeilings().fp32, bytes);
 }
 
-// A product's: fast ones are of 8-bit integers, with plain weights of 16 bits.
+// A product's: fast ones are two of 8-bit integers, with plain weights one of
+// 16 bits.
 void CountProduct(benchmark::State& state, DType type, Arithmetic arithmetic,
                   double operations, double bytes) {
   if (arithmetic == Arithmetic::kStrict) {
     CountFp32(state, operations, bytes);
   } else if (BlockValues(type) > 1) {
-    Count(state, operations, "int8", MachineCeilings().int8, bytes);
+    Count(state, operations, "int8", MachineCeilings().int8 / 2, bytes);
   } else {
     Count(state, operations, "int16", MachineCeilings().int16, bytes);
   }

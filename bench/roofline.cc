@@ -13,8 +13,8 @@ struct Peak {
   const char* name;
 };
 
-// In fast arithmetic quantized weights take 8-bit products; plain ones what is
-// fastest of all that computes with 14 bits or rounds to bfloat16.
+// In fast arithmetic quantized weights take two 8-bit products each; plain ones
+// what is fastest of all that computes with 14 bits or rounds to bfloat16.
 Peak PeakOf(bool is_quantized, kernels::Arithmetic arithmetic,
             const Ceilings& ceilings) {
   Peak best = {ceilings.fp32, "fp32"};
@@ -24,7 +24,7 @@ Peak PeakOf(bool is_quantized, kernels::Arithmetic arithmetic,
   };
   consider(ceilings.int16, "int16");
   if (is_quantized) {
-    consider(ceilings.int8, "int8");
+    consider(ceilings.int8 / 2, "int8");
   } else {
     consider(ceilings.bf16, "bf16");
   }

@@ -73,7 +73,7 @@ constexpr Ceilings kCeilings = {.threads = 1,
                                 .fp32 = 10,
                                 .bf16 = 20,
                                 .int16 = 15,
-                                .int8 = 40,
+                                .int8 = 60,
                                 .dram_read = 5,
                                 .l3_read = 50,
                                 .l3_bytes = 1050};
@@ -103,7 +103,7 @@ TEST(Roof, OfManyTokensIsTheirOperations) {
 
   const Roof int8 = RoofOf(prefill, kCost, Arithmetic::kFast, kCeilings);
   EXPECT_STREQ(int8.bound, "int8");
-  EXPECT_EQ(int8.seconds, operations / 40 + attention);
+  EXPECT_EQ(int8.seconds, operations / 30 + attention);
   const Roof bf16 = RoofOf(prefill, plain, Arithmetic::kFast, kCeilings);
   EXPECT_STREQ(bf16.bound, "bf16");
   EXPECT_EQ(bf16.seconds, operations / 20 + attention);

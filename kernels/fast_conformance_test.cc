@@ -160,7 +160,7 @@ float LargestOf(const float* values) {
 TEST_F(FastConformanceTest, ReferenceIsRightByDoublePrecision) {
   for (DType type : kTypes) {
     const bool plain = BlockValues(type) == 1;
-    const double limit = plain ? 8191 : 127;
+    const double limit = kQuantLimit;
     const int cols = 512, out = 20, m = 3;
     const std::vector<uint8_t> rows = RandomRows(type, out, cols, random_);
     PackedMatrix w(cols, cols / 2, Arithmetic::kFast);

@@ -113,7 +113,7 @@ void FastProduct::Multiply(const PackedMatrix& w, const float* x,
                            ptrdiff_t x_stride, int rows, float* y,
                            ptrdiff_t y_stride, const float* bias) {
   const RowTiles tiles = {rows, kernels_->tile_rows};
-  for (const RowFormat format : {RowFormat::kInt8, RowFormat::kInt16}) {
+  for (const RowFormat format : {RowFormat::kSplit, RowFormat::kInt16}) {
     if (!Takes(w, format)) continue;
     Quantize(w, format, x, x_stride, tiles);
     const Pieces pieces(w, format, tiles,

@@ -47,7 +47,7 @@ DEFINE_int32(page_size, 16,
              "Tokens of a KV page, a power of two from 1 to 256.");
 DEFINE_string(arithmetic, "fast",
               "How matrix products are computed: fast (activations, and plain "
-              "weights, rounded to integers of 8 or 14 bits) or strict "
+              "weights, rounded to integers of 14 bits) or strict "
               "(weights as stored, activations in fp32). The same on all "
               "ranks.");
 DEFINE_string(kv_cache_type, "auto",

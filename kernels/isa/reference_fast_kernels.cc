@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "kernels/isa/kernel_table.h"
 #include "kernels/product/fast_kernel_args.h"
@@ -22,7 +23,7 @@ struct RowBlock {
   float scale = 0;
 };
 
-RowBlock RoundBlock(const float* x, int cols, float limit) {
+RowBlock RoundBlock(const float* x, int cols) {
   RowBlock block;
   float max = 0;
   for (int i = 0; i < cols; ++i) {
@@ -33,9 +34,9 @@ RowBlock RoundBlock(const float* x, int cols, float limit) {
     max = std::max(max, std::abs(x[i]));
   }
   if (max < kLeastMax) return block;
-  block.scale = max / limit;
+  block.scale = max / kQuantLimit;
   for (int i = 0; i < cols; ++i) {
-    block.q[i] = static_cast<int>(std::nearbyint(x[i] * (limit / max)));
+    block.q[i] = static_cast<int>(std::nearbyint(x[i] * (kQuantLimit / max)));
   }
   return block;
 }
@@ -54,17 +55,24 @@ T Take(const uint8_t*& bytes) {
   return value;
 }
 
+// The multiple of 128 nearest to q, over 128; the rest is in [-64, 64).
+int HighOf(int q) {
+  constexpr int kHalf = 1 << (kLowBits - 1);
+  return (q + kHalf) >> kLowBits;
+}
+
 uint8_t* AppendBlock(const RowBlock& block, RowFormat format, uint8_t* out) {
-  int first = 0, sum = 0;
-  for (int i = 0; i < kQuantBlock; ++i) {
-    sum += block.q[i];
-    if (i < kQuantBlock / 2) first = sum;
-    out = format == RowFormat::kInt8
-              ? Append(static_cast<int8_t>(block.q[i]), out)
-              : Append(static_cast<int16_t>(block.q[i]), out);
+  if (format == RowFormat::kInt16) {
+    for (const int q : block.q) out = Append(static_cast<int16_t>(q), out);
+    return Append(block.scale, out);
   }
+  for (const int q : block.q) out = Append(static_cast<int8_t>(HighOf(q)), out);
+  for (const int q : block.q) {
+    out = Append(static_cast<int8_t>(q - (HighOf(q) << kLowBits)), out);
+  }
+  const int first = std::accumulate(block.q, block.q + kQuantBlock / 2, 0);
+  const int sum = std::accumulate(block.q, block.q + kQuantBlock, 0);
   out = Append(block.scale, out);
-  if (format == RowFormat::kInt16) return out;
   out = Append(block.scale * static_cast<float>(sum), out);
   out = Append(-sum, out);
   return Append(-first, out);
@@ -72,8 +80,11 @@ uint8_t* AppendBlock(const RowBlock& block, RowFormat format, uint8_t* out) {
 
 RowBlock TakeBlock(RowFormat format, const uint8_t* bytes) {
   RowBlock block;
-  for (int& q : block.q) {
-    q = format == RowFormat::kInt8 ? Take<int8_t>(bytes) : Take<int16_t>(bytes);
+  if (format == RowFormat::kInt16) {
+    for (int& q : block.q) q = Take<int16_t>(bytes);
+  } else {
+    for (int& q : block.q) q = Take<int8_t>(bytes) * (1 << kLowBits);
+    for (int& q : block.q) q += Take<int8_t>(bytes);
   }
   block.scale = Take<float>(bytes);
   return block;
@@ -84,9 +95,8 @@ void Quantize(const QuantizeArgs& args) {
   for (int slice = 0; slice < args.cols; slice += args.slice_cols) {
     for (int done = 0; done < args.slice_cols; done += kQuantBlock) {
       const int cols = std::min(kQuantBlock, args.slice_cols - done);
-      out = AppendBlock(
-          RoundBlock(args.x + slice + done, cols, QuantLimit(args.format)),
-          args.format, out);
+      out = AppendBlock(RoundBlock(args.x + slice + done, cols), args.format,
+                        out);
     }
   }
 }

@@ -18,16 +18,18 @@ namespace lockstep::kernels {
 
 // Rows of a block of a tile; see quantized_rows.h.
 template <int kRows>
-struct Int8Block {
-  const int8_t* q;
+struct SplitBlock {
+  const int8_t* high;
+  const int8_t* low;
   const float* scale;
   const float* sum;
   const int32_t* minus_sum;
   const int32_t* minus_first;
 
-  explicit Int8Block(const uint8_t* block)
-      : q(reinterpret_cast<const int8_t*>(block)),
-        scale(reinterpret_cast<const float*>(block + kQuantBlock * kRows)),
+  explicit SplitBlock(const uint8_t* block)
+      : high(reinterpret_cast<const int8_t*>(block)),
+        low(high + kQuantBlock * kRows),
+        scale(reinterpret_cast<const float*>(low + kQuantBlock * kRows)),
         sum(scale + kRows),
         minus_sum(reinterpret_cast<const int32_t*>(sum + kRows)),
         minus_first(minus_sum + kRows) {}
@@ -56,16 +58,17 @@ struct PanelBlock {
   const uint8_t* block;
 };
 
-// Integer sums of one fold of a block of 8-bit rows.
+// Integer sums of one fold of a block of split rows: Σ w·high·128 + Σ w·low, at
+// most 64·255·64·128 + 128·8191·32 < 2^31.
 template <class V, class W, int kRows>
 [[gnu::always_inline]] inline IntSums<V, kRows> DotFold(
-    const PanelBlock& w, int v, const Int8Block<kRows>& x, int fold) {
-  IntSums<V, kRows> dot;
+    const PanelBlock& w, int v, const SplitBlock<kRows>& x, int fold) {
+  IntSums<V, kRows> high, low;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-    dot.at[r] = V::SetInts(0);
+    high.at[r] = low.at[r] = V::SetInts(0);
     if constexpr (W::kOffset > 0) {
-      dot.at[r] = V::template ShiftLeft<__builtin_ctz(W::kOffset)>(
+      low.at[r] = V::template ShiftLeft<__builtin_ctz(W::kOffset)>(
           V::SetInts(x.template MinusSum<W>(r, fold)));
     }
   }
@@ -76,11 +79,17 @@ template <class V, class W, int kRows>
     const auto weights = W::Quad(w.block, g, v);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      V::template DotBytes<W::kSmall>(weights, x.q + kQuantBlock * r + 4 * g,
-                                      dot.at[r]);
+      const int at = kQuantBlock * r + 4 * g;
+      V::template DotBytes<W::kSmall>(weights, x.high + at, high.at[r]);
+      V::template DotBytes<W::kSmall>(weights, x.low + at, low.at[r]);
     }
   }
-  return dot;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    low.at[r] =
+        V::AddInts(V::template ShiftLeft<kLowBits>(high.at[r]), low.at[r]);
+  }
+  return low;
 }
 
 // The same of a block of 16-bit rows.
@@ -116,12 +125,12 @@ template <class V, class W, int kRows>
   }
 }
 
-// One block of 32 columns of 8-bit rows.
+// One block of 32 columns of split rows.
 template <class V, class W, int kRows>
-[[gnu::always_inline]] inline void AddInt8Block(const PanelBlock& w, int v,
-                                                const uint8_t* rows,
-                                                FloatSums<V, kRows>& sum) {
-  const Int8Block<kRows> x(rows);
+[[gnu::always_inline]] inline void AddSplitBlock(const PanelBlock& w, int v,
+                                                 const uint8_t* rows,
+                                                 FloatSums<V, kRows>& sum) {
+  const SplitBlock<kRows> x(rows);
 #pragma GCC unroll 2
   for (int fold = 0; fold < kQuantBlock / W::kFoldCols; ++fold) {
     const auto dot = DotFold<V, W, kRows>(w, v, x, fold);
@@ -178,7 +187,7 @@ template <class V, class W, int kRows>
       if constexpr (kRowFormat == RowFormat::kInt16) {
         AddInt16Block<V, W, kRows>(w, v, rows, sum);
       } else {
-        AddInt8Block<V, W, kRows>(w, v, rows, sum);
+        AddSplitBlock<V, W, kRows>(w, v, rows, sum);
       }
       rows += kRowBytes;
       w.block += kBlockBytes;

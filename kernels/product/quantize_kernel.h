@@ -22,8 +22,7 @@ struct RoundedBlock {
 // `cols` values, at most 32; the others count as 0.
 template <class V>
 [[gnu::always_inline]] inline RoundedBlock<V> RoundBlock(const float* x,
-                                                         int cols,
-                                                         float limit) {
+                                                         int cols) {
   RoundedBlock<V> block;
   constexpr int kHalves = RoundedBlock<V>::kHalves;
   typename V::Floats value[kHalves][V::kVectors];
@@ -48,8 +47,8 @@ template <class V>
   if (!finite) {
     block.scale = __builtin_nanf("");
   } else if (largest >= kLeastMax) {
-    block.scale = largest / limit;
-    factor = limit / largest;
+    block.scale = largest / kQuantLimit;
+    factor = kQuantLimit / largest;
   }
 #pragma GCC unroll 2
   for (int h = 0; h < kHalves; ++h) {
@@ -64,14 +63,25 @@ template <class V>
 
 // Row `row` of a tile's block of `rows` rows.
 template <class V>
-void StoreInt8Row(const RoundedBlock<V>& block, int rows, int row,
-                  uint8_t* out) {
-  auto* q = reinterpret_cast<int8_t*>(out) + kQuantBlock * row;
-  V::StoreInt8(q, block.q[0]);
-  V::StoreInt8(q + kLanes, block.q[1]);
+void StoreSplitRow(const RoundedBlock<V>& block, int rows, int row,
+                   uint8_t* out) {
+  auto* bytes = reinterpret_cast<int8_t*>(out) + kQuantBlock * row;
+#pragma GCC unroll 2
+  for (int h = 0; h < RoundedBlock<V>::kHalves; ++h) {
+    typename V::Ints high[V::kVectors], low[V::kVectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < V::kVectors; ++v) {
+      const auto q = block.q[h][v];
+      high[v] = V::template ShiftRightSigned<kLowBits>(
+          V::AddInts(q, V::SetInts(1 << (kLowBits - 1))));
+      low[v] = V::SubInts(q, V::template ShiftLeft<kLowBits>(high[v]));
+    }
+    V::StoreInt8(bytes + h * kLanes, high);
+    V::StoreInt8(bytes + kQuantBlock * rows + h * kLanes, low);
+  }
   const int32_t first = V::FoldInts(block.q[0]);
   const int32_t sum = first + V::FoldInts(block.q[1]);
-  auto* floats = reinterpret_cast<float*>(out + kQuantBlock * rows);
+  auto* floats = reinterpret_cast<float*>(out + 2 * kQuantBlock * rows);
   floats[row] = block.scale;
   floats[rows + row] = block.scale * static_cast<float>(sum);
   auto* ints = reinterpret_cast<int32_t*>(floats + 2 * rows);
@@ -90,8 +100,7 @@ void StoreInt16Row(const RoundedBlock<V>& block, int rows, int row,
 
 template <class V>
 void QuantizeRows(const QuantizeArgs& args) {
-  const bool is_int8 = args.format == RowFormat::kInt8;
-  const float limit = QuantLimit(args.format);
+  const bool split = args.format == RowFormat::kSplit;
   const ptrdiff_t block_bytes =
       static_cast<ptrdiff_t>(RowBlockBytes(args.format)) * args.rows;
   for (int row = 0; row < args.rows; ++row) {
@@ -101,9 +110,9 @@ void QuantizeRows(const QuantizeArgs& args) {
       for (int done = 0; done < args.slice_cols; done += kQuantBlock) {
         const int left = args.slice_cols - done;
         const RoundedBlock<V> block = RoundBlock<V>(
-            x + slice + done, left < kQuantBlock ? left : kQuantBlock, limit);
-        if (is_int8) {
-          StoreInt8Row<V>(block, args.rows, row, out);
+            x + slice + done, left < kQuantBlock ? left : kQuantBlock);
+        if (split) {
+          StoreSplitRow<V>(block, args.rows, row, out);
         } else {
           StoreInt16Row<V>(block, args.rows, row, out);
         }

@@ -12,13 +12,14 @@ namespace lockstep::kernels {
 // keeps in registers; a tile is its blocks one after another, and a block of a
 // tile of R rows is
 //
-//   Int8, 48·R bytes    int8 q[R][32]; float scale[R]; float sum[R];
-//                       int32 minus_sum[R]; int32 minus_first[R]
+//   Split, 80·R bytes   int8 high[R][32]; int8 low[R][32]; float scale[R];
+//                       float sum[R]; int32 minus_sum[R]; int32 minus_first[R]
 //   Int16, 68·R bytes   int16 q[R][32]; float scale[R]
 //
-// with, for a row's values x of one block and `limit` = 127 or 8191,
+// with, for a row's values x of one block,
 //
-//   scale = max|x| / limit,   q = round(x·(limit / max|x|)), to nearest even
+//   scale = max|x| / 8191,   q = round(x·(8191 / max|x|)), to nearest even
+//   q = 128·high + low, -64 <= low < 64: products of bytes take both in turn
 //   sum = scale·Σq, minus_sum = -Σq, minus_first = -Σq of the first 16
 //
 // all of it in fp32. Where max|x| < kLeastMax everything is 0, where some x is
@@ -26,19 +27,18 @@ namespace lockstep::kernels {
 inline constexpr int kQuantBlock = 32;
 inline constexpr float kLeastMax = 1e-30f;
 
-enum class RowFormat : uint8_t { kInt8, kInt16 };
+enum class RowFormat : uint8_t { kSplit, kInt16 };
 
 // What rows meet weights of a type in.
 inline constexpr RowFormat RowFormatFor(PackedType type) {
-  return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kInt8;
+  return type == PackedType::kInt16 ? RowFormat::kInt16 : RowFormat::kSplit;
 }
 
-inline constexpr float QuantLimit(RowFormat format) {
-  return format == RowFormat::kInt8 ? 127 : 8191;
-}
+inline constexpr float kQuantLimit = 8191;
+inline constexpr int kLowBits = 7;  // of a split integer
 
 inline constexpr int RowBlockBytes(RowFormat format) {
-  return format == RowFormat::kInt8 ? 48 : 68;
+  return format == RowFormat::kSplit ? 80 : 68;
 }
 
 // Blocks of a row of `cols` columns in slices of `slice_cols`.

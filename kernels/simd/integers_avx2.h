@@ -13,14 +13,20 @@ namespace lockstep::kernels {
 // AVX2. Only files compiled with these flags may include this.
 struct Avx2Integers : Avx2 {
   // Whose sums, integer and fp32, fit 16 registers.
-  static constexpr int kMaxFastRows = 6;
+  static constexpr int kMaxFastRows = 4;
 
   static Ints SetInts(int32_t value) { return _mm256_set1_epi32(value); }
+  static Ints AddInts(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+  static Ints SubInts(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
   static Ints And(Ints a, Ints b) { return _mm256_and_si256(a, b); }
   static Ints Or(Ints a, Ints b) { return _mm256_or_si256(a, b); }
   template <int kBits>
   static Ints ShiftLeft(Ints v) {
     return _mm256_slli_epi32(v, kBits);
+  }
+  template <int kBits>
+  static Ints ShiftRightSigned(Ints v) {
+    return _mm256_srai_epi32(v, kBits);
   }
   template <int kBits>
   static Ints ShiftRight(Ints v) {

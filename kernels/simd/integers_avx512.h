@@ -15,11 +15,17 @@ struct Avx512Integers : Avx512 {
   static constexpr int kMaxFastRows = 8;
 
   static Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
+  static Ints AddInts(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+  static Ints SubInts(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
   static Ints And(Ints a, Ints b) { return _mm512_and_si512(a, b); }
   static Ints Or(Ints a, Ints b) { return _mm512_or_si512(a, b); }
   template <int kBits>
   static Ints ShiftLeft(Ints v) {
     return _mm512_slli_epi32(v, kBits);
+  }
+  template <int kBits>
+  static Ints ShiftRightSigned(Ints v) {
+    return _mm512_srai_epi32(v, kBits);
   }
   template <int kBits>
   static Ints ShiftRight(Ints v) {

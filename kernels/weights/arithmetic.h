@@ -11,8 +11,8 @@ namespace lockstep::kernels {
 enum class Arithmetic : uint8_t {
   // Weights as stored, activations in fp32.
   kStrict,
-  // Activations in blocks of 32 that share a scale: 8-bit integers against
-  // quantized weights; against plain ones 14-bit integers, and so the weights.
+  // Activations as 14-bit integers in blocks of 32 that share a scale; plain
+  // weights too.
   kFast,
 };
 

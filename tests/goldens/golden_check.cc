@@ -125,9 +125,7 @@ std::optional<std::vector<GoldenAnswer>> CheckAtSize(const GoldenCase& golden,
     report->Fail(name, answers.status().message());
     return std::nullopt;
   }
-  const RowParallelBlocks& blocks = model.row_parallel_blocks;
-  const Tolerance tolerance = ToleranceFor(
-      golden, /*quantized_weights=*/blocks.o > 1 || blocks.down > 1, numerics);
+  const Tolerance tolerance = ToleranceFor(golden, numerics);
   Comparison comparison;
   for (size_t i = 0; i < golden.prompts.size(); ++i) {
     Add(golden.prompts[i], (*answers)[i], tolerance, &comparison);

@@ -40,17 +40,13 @@ double LogSumExp(absl::Span<const float> logits) {
   return max + std::log(sum);
 }
 
-// Of the `top` likeliest ids.
-double LogprobDifference(const GoldenPrompt& prompt, const GoldenAnswer& answer,
-                         int top) {
+double LogprobDifference(const GoldenPrompt& prompt,
+                         const GoldenAnswer& answer) {
   if (answer.logits.empty()) return kInfinite;
   const std::vector<float>& logits = answer.logits.back();
   const double normalizer = LogSumExp(logits);
   double largest = 0;
-  const auto top_logprobs =
-      absl::MakeConstSpan(prompt.top_logprobs)
-          .first(std::min<size_t>(top, prompt.top_logprobs.size()));
-  for (const auto& [id, logprob] : top_logprobs) {
+  for (const auto& [id, logprob] : prompt.top_logprobs) {
     if (id >= logits.size()) return kInfinite;
     largest = std::max(largest, Distance(logits[id] - normalizer, logprob));
   }
@@ -61,10 +57,9 @@ double LogprobDifference(const GoldenPrompt& prompt, const GoldenAnswer& answer,
 
 void Add(const GoldenPrompt& prompt, const GoldenAnswer& answer,
          const Tolerance& tolerance, Comparison* comparison) {
-  const double difference =
-      prompt.logits_rows > 0
-          ? LogitDifference(prompt, answer)
-          : LogprobDifference(prompt, answer, tolerance.top_logprobs);
+  const double difference = prompt.logits_rows > 0
+                                ? LogitDifference(prompt, answer)
+                                : LogprobDifference(prompt, answer);
   if (difference >= comparison->largest_difference) {
     comparison->largest_difference = difference;
     comparison->largest_at = prompt.name;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <limits>
-
 #include "tests/goldens/golden_case.h"
 #include "worker/runtime/numerics.h"
 
@@ -13,12 +11,9 @@ struct Tolerance {
   double difference = 0;
   // Another id may be picked only where the reference's margin is less.
   double margin = 0;
-  // Log-probabilities compared, of the likeliest ids.
-  int top_logprobs = std::numeric_limits<int>::max();
 };
 
-// Of the engine with `numerics` on weights that are quantized or plain.
-Tolerance ToleranceFor(const GoldenCase& golden, bool quantized_weights,
-                       const Numerics& numerics);
+// Of the engine with `numerics`.
+Tolerance ToleranceFor(const GoldenCase& golden, const Numerics& numerics);
 
 }  // namespace lockstep::goldens

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/goldens/golden_case.h"
 
 namespace lockstep::goldens {
@@ -12,8 +10,6 @@ namespace {
 using kernels::Arithmetic;
 using kernels::KvType;
 
-constexpr int kAll = std::numeric_limits<int>::max();
-
 GoldenCase Golden() {
   GoldenCase golden;
   golden.rounding = 2e-4;
@@ -21,31 +17,23 @@ GoldenCase Golden() {
 }
 
 TEST(Tolerance, OfStrictArithmeticIsRounding) {
-  for (const bool quantized : {false, true}) {
-    const Tolerance tolerance = ToleranceFor(Golden(), quantized, Numerics());
-    EXPECT_FLOAT_EQ(tolerance.difference, 2e-4);
-    EXPECT_FLOAT_EQ(tolerance.margin, 4e-4);
-    EXPECT_EQ(tolerance.top_logprobs, kAll);
-  }
+  const Tolerance tolerance = ToleranceFor(Golden(), Numerics());
+  EXPECT_FLOAT_EQ(tolerance.difference, 2e-4);
+  EXPECT_FLOAT_EQ(tolerance.margin, 4e-4);
 }
 
-TEST(Tolerance, OfFastArithmeticDependsOnTheWeights) {
-  const Numerics fast = {.arithmetic = Arithmetic::kFast};
-  const Tolerance plain = ToleranceFor(Golden(), false, fast);
-  const Tolerance quantized = ToleranceFor(Golden(), true, fast);
-  EXPECT_LT(plain.difference, 0.02);
-  EXPECT_EQ(plain.top_logprobs, kAll);
-  EXPECT_FLOAT_EQ(quantized.difference, 0.25);
-  EXPECT_FLOAT_EQ(quantized.margin, 0.4);
-  EXPECT_EQ(quantized.top_logprobs, 5);
+TEST(Tolerance, OfFastArithmeticIsALittleMore) {
+  const Tolerance tolerance =
+      ToleranceFor(Golden(), {.arithmetic = Arithmetic::kFast});
+  EXPECT_GT(tolerance.difference, 1e-3);
+  EXPECT_LT(tolerance.difference, 0.02);
 }
 
 TEST(Tolerance, GrowsAsTheKvCacheShrinks) {
   for (const Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
     double last = 0;
     for (const KvType type : kernels::kKvTypes) {
-      const Tolerance tolerance =
-          ToleranceFor(Golden(), false, {arithmetic, type});
+      const Tolerance tolerance = ToleranceFor(Golden(), {arithmetic, type});
       EXPECT_GT(tolerance.difference, last);
       EXPECT_FLOAT_EQ(tolerance.margin, 2 * tolerance.difference);
       last = tolerance.difference;

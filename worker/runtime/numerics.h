@@ -26,7 +26,7 @@ struct Numerics {
 };
 
 // From the values of --arithmetic (strict, fast) and --kv_cache_type (fp32,
-// bf16, int8, or auto: bf16 in fast arithmetic, fp32 in strict).
+// fp16, bf16, int8, or auto: fp16 in fast arithmetic, fp32 in strict).
 // INVALID_ARGUMENT names the flag, its value and what it may be.
 absl::StatusOr<Numerics> ParseNumerics(absl::string_view arithmetic,
                                        absl::string_view kv_cache_type);
