@@ -36,7 +36,7 @@ class Pieces {
  public:
   Pieces(const PackedMatrix& w, RowFormat format, const RowTiles& tiles,
          int num_segments)
-      : w_(w), format_(format), tiles_(tiles), num_segments_(num_segments) {
+      : w_(w), format_(format), tiles_(tiles) {
     const int64_t tile_bytes = TileBytes(w, format, tiles.tile_rows);
     tiles_per_block_ = static_cast<int>(std::clamp<int64_t>(
         kRowBlockBytesInCache / tile_bytes, 1, tiles.count()));
@@ -83,7 +83,6 @@ class Pieces {
   const PackedMatrix& w_;
   const RowFormat format_;
   const RowTiles& tiles_;
-  const int num_segments_;
   int tiles_per_block_ = 1;
   int64_t units_ = 0;
 };
