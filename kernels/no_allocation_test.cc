@@ -36,6 +36,19 @@ void* operator new(size_t bytes, std::align_val_t alignment) {
   return std::aligned_alloc(multiple,
                             (bytes + multiple - 1) / multiple * multiple);
 }
+// AddressSanitizer's own ones do not call those above.
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return operator new(bytes, alignment);
+}
+void operator delete[](void* pointer) noexcept { std::free(pointer); }
+void operator delete[](void* pointer, size_t) noexcept { std::free(pointer); }
+void operator delete[](void* pointer, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+void operator delete[](void* pointer, size_t, std::align_val_t) noexcept {
+  std::free(pointer);
+}
 void operator delete(void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, size_t) noexcept { std::free(pointer); }
 void operator delete(void* pointer, std::align_val_t) noexcept {
