@@ -99,7 +99,7 @@ FastProduct::FastProduct(const FastKernels* kernels, ThreadPool* pool)
 void FastProduct::Reserve(int rows, int cols) {
   // A slice's last block may be short.
   const size_t blocks = cols / kQuantBlock + PackedMatrix::kMaxSlices;
-  Grow(blocks * RowBlockBytes(RowFormat::kInt16) * rows);
+  Grow(blocks * kMostRowBlockBytes * rows);
 }
 
 void FastProduct::Grow(size_t bytes) {

@@ -118,6 +118,25 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   }
 }
 
+// So wide that the room kept for short blocks at the end of slices is small.
+TEST(NoAllocationCountTest, AReservedProductAllocatesNothingForAnyType) {
+  constexpr int kCols = 8192, kRows = 8;
+  ThreadPool pool({.num_threads = 1});
+  const std::vector<float> x(kRows * kCols, 0.5f);
+  std::vector<float> y(kRows);
+  for (DType type : {DType::kF32, DType::kQ8_0, DType::kQ4_1, DType::kQ6_K}) {
+    absl::StatusOr<Ops> ops = Ops::Create("auto", &pool);
+    ASSERT_TRUE(ops.ok()) << ops.status();
+    ops->ReserveProducts(kRows, kCols);
+    const std::vector<uint8_t> weights(RowBytes(type, kCols));
+    PackedMatrix w(kCols, kCols, Arithmetic::kFast);
+    w.AddRows(type, 1, weights.data(), weights.size(), 0);
+    const int before = allocations;
+    ops->Gemm(w, x.data(), kCols, kRows, y.data(), 1);
+    EXPECT_EQ(allocations, before) << DTypeName(type);
+  }
+}
+
 // The count sees the one allocation that Ops allows itself.
 TEST(NoAllocationCountTest, SeesAProductLargerThanWhatWasReserved) {
   ThreadPool pool({.num_threads = 1});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/weights/packed_format.h"
@@ -40,6 +41,10 @@ inline constexpr int kLowBits = 7;  // of a split integer
 inline constexpr int RowBlockBytes(RowFormat format) {
   return format == RowFormat::kSplit ? 80 : 68;
 }
+
+// Of the larger format.
+inline constexpr int kMostRowBlockBytes = std::max(
+    RowBlockBytes(RowFormat::kSplit), RowBlockBytes(RowFormat::kInt16));
 
 // Blocks of a row of `cols` columns in slices of `slice_cols`.
 inline constexpr int BlocksPerRow(int cols, int slice_cols) {
