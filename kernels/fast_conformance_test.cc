@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/ops.h"
-#include "kernels/ops_conformance.h"
 #include "kernels/product/quantized_rows.h"
+#include "kernels/product_conformance.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
@@ -21,46 +21,18 @@
 namespace lockstep::kernels {
 namespace {
 
-const DType kTypes[] = {DType::kF32,  DType::kF16,  DType::kBF16,
-                        DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
-                        DType::kQ4_K, DType::kQ5_K, DType::kQ6_K};
-
-struct Shape {
-  int out;     // output columns
-  int blocks;  // K in blocks of the type (of 9 columns for plain types)
-  int slices;
-};
-
-// Kinds of tail: part of a panel, an odd number of panels, K of one block,
-// slices that are no power of two; for plain types slices that end inside a
-// block of 32 columns.
-const Shape kShapes[] = {
-    {1, 1, 1},  {15, 2, 2}, {16, 3, 3},   {17, 5, 5},
-    {33, 6, 1}, {64, 8, 8}, {100, 14, 7}, {47, 15, 15},
-};
-
-int ColsOf(DType type, const Shape& shape) {
-  return shape.blocks * (BlockValues(type) == 1 ? 9 : BlockValues(type));
-}
-
-class FastConformanceTest : public OpsConformanceTest {
+class FastConformanceTest : public ProductConformanceTest {
  protected:
   PackedMatrix Weights(DType type, int out, int cols, int slices) {
-    PackedMatrix w(cols, cols / slices, Arithmetic::kFast);
-    AddRows(type, out, cols, &w);
-    return w;
-  }
-
-  void AddRows(DType type, int out, int cols, PackedMatrix* w) {
-    const std::vector<uint8_t> rows = RandomRows(type, out, cols, random_);
-    w->AddRows(type, out, rows.data(), RowBytes(type, cols), 0);
+    return ProductConformanceTest::Weights(type, out, cols, slices,
+                                           Arithmetic::kFast);
   }
 };
 
 TEST_F(FastConformanceTest, ProductsHaveTheSameBitsEverywhere) {
-  for (DType type : kTypes) {
-    for (const Shape& shape : kShapes) {
-      const int cols = ColsOf(type, shape);
+  for (DType type : kProductTypes) {
+    for (const ProductShape& shape : kProductShapes) {
+      const int cols = shape.ColsOf(type);
       const PackedMatrix w = Weights(type, shape.out, cols, shape.slices);
       const std::vector<float> bias = Normal(shape.out);
       for (int m : {1, 2, 3, 4, 5, 6, 7, 13}) {
@@ -80,25 +52,13 @@ TEST_F(FastConformanceTest, ProductsHaveTheSameBitsEverywhere) {
 }
 
 TEST_F(FastConformanceTest, GatedProductsAreSiluOfGateTimesUp) {
-  for (DType type : kTypes) {
+  for (DType type : kProductTypes) {
     for (int dim : {5, 40, 96}) {
-      const int cols = ColsOf(type, {dim, 4, 1});
+      const int cols = ProductShape{dim, 4, 1}.ColsOf(type);
       PackedMatrix w(cols, cols, Arithmetic::kFast);
-      AddRows(type, dim, cols, &w);
-      AddRows(type, dim, cols, &w);
-      for (int m : {1, 4, 8}) {
-        const std::vector<float> x = Normal(m * cols, 0.1f);
-        std::vector<float> scratch(m * 2 * dim);
-        const std::vector<float> gated =
-            ExpectSameBits(m * dim, DTypeName(type), [&](Ops& ops, float* y) {
-              ops.GatedGemm(w, x.data(), cols, m, scratch.data(), y, dim);
-            });
-        std::vector<float> apart(m * dim);
-        reference_.ops->Gemm(w, x.data(), cols, m, scratch.data(), 2 * dim);
-        reference_.ops->SiluMul(scratch.data(), 2 * dim, m, dim, apart.data(),
-                                dim);
-        EXPECT_EQ(FirstDifference(gated, apart), -1) << DTypeName(type);
-      }
+      AddRows(type, dim, &w);
+      AddRows(type, dim, &w);
+      for (int m : {1, 4, 8}) ExpectSiluOfGateTimesUp(w, m, DTypeName(type));
     }
   }
 }
@@ -106,8 +66,8 @@ TEST_F(FastConformanceTest, GatedProductsAreSiluOfGateTimesUp) {
 TEST_F(FastConformanceTest, GateAndUpMayDifferInType) {
   const int cols = 256, dim = 20, m = 5;
   PackedMatrix w(cols, cols, Arithmetic::kFast);
-  AddRows(DType::kQ4_K, dim, cols, &w);
-  AddRows(DType::kQ6_K, dim, cols, &w);
+  AddRows(DType::kQ4_K, dim, &w);
+  AddRows(DType::kQ6_K, dim, &w);
   const std::vector<float> x = Normal(m * cols, 0.1f);
   std::vector<float> scratch(m * 2 * dim);
   ExpectSameBits(m * dim, "Q4_K, Q6_K", [&](Ops& ops, float* y) {
@@ -116,29 +76,18 @@ TEST_F(FastConformanceTest, GateAndUpMayDifferInType) {
 }
 
 TEST_F(FastConformanceTest, ProductOfManyRowsIsThatOfEachRow) {
-  for (DType type : kTypes) {
+  for (DType type : kProductTypes) {
     // More than two of the blocks of rows that the second-level cache holds.
     const int cols = BlockValues(type) == 1 ? 600 : 1024;
-    const int out = 50, rows = 517;
-    const PackedMatrix w = Weights(type, out, cols, 2);
-    const std::vector<float> x = Normal(rows * cols);
-    for (const Backend& backend : backends_) {
-      if (backend.name.find("reference") == 0) continue;
-      std::vector<float> together(rows * out), alone(rows * out);
-      backend.ops->Gemm(w, x.data(), cols, rows, together.data(), out);
-      for (int row = 0; row < rows; ++row) {
-        backend.ops->Gemm(w, &x[row * cols], cols, 1, &alone[row * out], out);
-      }
-      EXPECT_EQ(FirstDifference(together, alone), -1)
-          << DTypeName(type) << ": " << backend.name;
-    }
+    ExpectManyRowsGiveThatOfEach(Weights(type, /*out=*/50, cols, /*slices=*/2),
+                                 /*rows=*/517, DTypeName(type));
   }
 }
 
 TEST_F(FastConformanceTest, MixedTypesFillEachColumn) {
   const int cols = 256;
   PackedMatrix w(cols, cols, Arithmetic::kFast);
-  for (DType type : kTypes) AddRows(type, 3 + 2 * w.rows(), cols, &w);
+  for (DType type : kProductTypes) AddRows(type, 3 + 2 * w.rows(), &w);
   const std::vector<float> bias = Normal(w.rows());
   for (int m : {1, 9}) {
     const std::vector<float> x = Normal(m * cols);
@@ -158,7 +107,7 @@ float LargestOf(const float* values) {
 }
 
 TEST_F(FastConformanceTest, ReferenceIsRightByDoublePrecision) {
-  for (DType type : kTypes) {
+  for (DType type : kProductTypes) {
     const bool plain = BlockValues(type) == 1;
     const double limit = kQuantLimit;
     const int cols = 512, out = 20, m = 3;
