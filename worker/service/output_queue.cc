@@ -8,14 +8,16 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kUsualOutputs = 256;  // of a step
+// What waits when a step that is let in adds its own. The three buffers change
+// places, so each has room for all of it; memory is taken when it is written.
+constexpr size_t kRoom = OutputQueue::kMaxWaiting + 4096;
 
 }  // namespace
 
 OutputQueue::OutputQueue(std::function<void(absl::Span<StepOutput>)> take)
     : take_(std::move(take)) {
-  filling_.reserve(kUsualOutputs);
-  waiting_.reserve(kUsualOutputs);
+  filling_.reserve(kRoom);
+  waiting_.reserve(kRoom);
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "streams");
 }
@@ -50,7 +52,7 @@ void OutputQueue::Run() {
     return destroyed_ || !waiting_.empty();
   };
   std::vector<StepOutput> outputs;
-  outputs.reserve(kUsualOutputs);
+  outputs.reserve(kRoom);
   while (true) {
     {
       absl::MutexLock lock(&mutex_);

@@ -39,8 +39,8 @@ struct StepOutput {
 //
 // Bounded: while kMaxWaiting outputs wait, Flush blocks until the thread has
 // taken them. `take` gets all that wait at once, in order; it must not wait for
-// a step. The destructor has it take what is left. Allocates nothing once it
-// has held as many outputs as a step has.
+// a step. The destructor has it take what is left. Allocates nothing for
+// steps of at most 4096 outputs, however far the thread lags behind.
 class OutputQueue {
  public:
   static constexpr size_t kMaxWaiting = 1 << 16;
