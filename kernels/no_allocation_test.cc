@@ -1,12 +1,8 @@
-// Counts allocations of a step's operations: there are none. The whole
-// program's operator new is replaced, so this is a binary of its own.
+// Counts allocations of a step's operations: there are none.
 #include <absl/status/statusor.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <numeric>
 #include <vector>
 
@@ -19,52 +15,17 @@
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
-
-namespace {
-
-std::atomic<int> allocations = 0;
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  ++allocations;
-  return std::malloc(bytes);
-}
-void* operator new(size_t bytes, std::align_val_t alignment) {
-  ++allocations;
-  const size_t multiple = static_cast<size_t>(alignment);
-  return std::aligned_alloc(multiple,
-                            (bytes + multiple - 1) / multiple * multiple);
-}
-// AddressSanitizer's own ones do not call those above.
-void* operator new[](size_t bytes) { return operator new(bytes); }
-void* operator new[](size_t bytes, std::align_val_t alignment) {
-  return operator new(bytes, alignment);
-}
-void operator delete[](void* pointer) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, size_t) noexcept { std::free(pointer); }
-void operator delete[](void* pointer, std::align_val_t) noexcept {
-  std::free(pointer);
-}
-void operator delete[](void* pointer, size_t, std::align_val_t) noexcept {
-  std::free(pointer);
-}
-void operator delete(void* pointer) noexcept { std::free(pointer); }
-void operator delete(void* pointer, size_t) noexcept { std::free(pointer); }
-void operator delete(void* pointer, std::align_val_t) noexcept {
-  std::free(pointer);
-}
-void operator delete(void* pointer, size_t, std::align_val_t) noexcept {
-  std::free(pointer);
-}
+#include "tests/testing/allocation_counter.h"
 
 namespace lockstep::kernels {
 namespace {
 
-class NoAllocationTest : public testing::TestWithParam<const char*> {};
+using lockstep::testing::NumAllocations;
+
+class NoAllocationTest : public ::testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Isas, NoAllocationTest,
-                         testing::Values("reference", "avx2", "avx512_vnni"));
+                         ::testing::Values("reference", "avx2", "avx512_vnni"));
 
 TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   ThreadPool pool({.num_threads = 2, .oversubscribed = true});
@@ -99,7 +60,7 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
   for (int tokens : {kTokens, 1}) {
     const TokenBatch batch = {tokens, positions.data(), sequence_of.data(),
                               &table};
-    const int before = allocations;
+    const int64_t before = NumAllocations();
     ops->RmsNorm(x.data(), kRow, tokens, kRow, weight.data(), 1e-5f, y.data(),
                  kRow);
     for (const PackedMatrix* w : {&strict, &fast}) {
@@ -114,7 +75,7 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
                    x.data(), kRow);
     ops->SiluMul(x.data(), kRow, tokens, kRow / 2, y.data(), kRow / 2);
     ops->Add(x.data(), kRow, y.data(), kRow, tokens, kRow);
-    EXPECT_EQ(allocations, before) << tokens << " tokens";
+    EXPECT_EQ(NumAllocations(), before) << tokens << " tokens";
   }
 }
 
@@ -131,9 +92,9 @@ TEST(NoAllocationCountTest, AReservedProductAllocatesNothingForAnyType) {
     const std::vector<uint8_t> weights(RowBytes(type, kCols));
     PackedMatrix w(kCols, kCols, Arithmetic::kFast);
     w.AddRows(type, 1, weights.data(), weights.size(), 0);
-    const int before = allocations;
+    const int64_t before = NumAllocations();
     ops->Gemm(w, x.data(), kCols, kRows, y.data(), 1);
-    EXPECT_EQ(allocations, before) << DTypeName(type);
+    EXPECT_EQ(NumAllocations(), before) << DTypeName(type);
   }
 }
 
@@ -147,11 +108,11 @@ TEST(NoAllocationCountTest, SeesAProductLargerThanWhatWasReserved) {
   std::vector<float> y(2);
   PackedMatrix w(kCols, kCols, Arithmetic::kFast);
   w.AddRows(DType::kF32, 1, weights.data(), kCols * sizeof(float), 0);
-  const int before = allocations;
+  const int64_t before = NumAllocations();
   ops->Gemm(w, x.data(), kCols, /*rows=*/2, y.data(), 1);
-  EXPECT_EQ(allocations, before + 1);
+  EXPECT_EQ(NumAllocations(), before + 1);
   ops->Gemm(w, x.data(), kCols, /*rows=*/1, y.data(), 1);
-  EXPECT_EQ(allocations, before + 1);
+  EXPECT_EQ(NumAllocations(), before + 1);
 }
 
 }  // namespace

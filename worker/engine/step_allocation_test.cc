@@ -1,17 +1,15 @@
-// A step allocates nothing once its shapes were seen. This program replaces the
-// global operator new to count.
+// A step allocates nothing once its shapes were seen.
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
+#include <cstdint>
 #include <memory>
-#include <new>
 #include <string>
 
 #include "kernels/ops.h"
 #include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
+#include "tests/testing/allocation_counter.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/collectives/single_collective.h"
 #include "worker/core/sequence.h"
@@ -20,36 +18,6 @@
 #include "worker/engine/model_engine.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/model_files.h"
-
-namespace {
-
-std::atomic<bool> counting = false;
-std::atomic<int> allocations = 0;
-
-void* Allocate(size_t size, size_t alignment) {
-  if (counting) ++allocations;
-  void* memory = std::aligned_alloc(
-      alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-  return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  return Allocate(size, static_cast<size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace lockstep {
 namespace {
@@ -87,21 +55,20 @@ TEST(StepAllocation, NoneAfterWarmUp) {
   plan.spans.push_back(
       {.sequence = decoding.get(), .begin = 0, .count = 10, .samples = true});
   StepResult result;
-  counting = true;
+  int64_t before = testing::NumAllocations();
   ASSERT_TRUE((*engine)->Execute(plan, &result).ok());
-  counting = false;
-  EXPECT_GT(allocations, 0) << "nothing is counted";
-  allocations = 0;
+  EXPECT_GT(testing::NumAllocations(), before) << "nothing is counted";
   for (int step = 1; step < 9; ++step) {
     plan.spans[0].begin = 4 * step;
     plan.spans[1].begin = 9;
     plan.spans[1].count = 1;
-    counting = step > 2;
+    before = testing::NumAllocations();
     const absl::Status status = (*engine)->Execute(plan, &result);
-    counting = false;
+    if (step > 2) {
+      EXPECT_EQ(testing::NumAllocations(), before) << "step " << step;
+    }
     ASSERT_TRUE(status.ok()) << status;
   }
-  EXPECT_EQ(allocations, 0);
 }
 
 }  // namespace

@@ -1,33 +1,18 @@
 // Steps allocate nothing while sequences decode and prefill, neither beginning
-// nor ending. This program replaces the global operator new to count.
+// nor ending.
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "proto/group.pb.h"
+#include "tests/testing/allocation_counter.h"
 #include "tests/testing/scheduler_driver.h"
 #include "worker/core/output_sink.h"
 #include "worker/core/step_result.h"
 #include "worker/scheduler/scheduler.h"
-
-namespace {
-
-int allocations = 0;
-
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  void* memory = std::malloc(size);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace lockstep {
 namespace {
@@ -62,14 +47,14 @@ TEST(SchedulerAllocationTest, NoneWhileSequencesDecodeAndPrefill) {
   StepResult result;
   result.spans.resize(8);
   for (int step = 0; step < 60; ++step) {
-    const int before = allocations;
+    const int64_t before = testing::NumAllocations();
     const StepPlan& plan = scheduler.Plan();
     scheduler.Commit(result);
     if (step < 5) continue;
     ASSERT_EQ(plan.spans.size(), 4);
-    EXPECT_EQ(allocations, before) << "step " << step;
+    EXPECT_EQ(testing::NumAllocations(), before) << "step " << step;
   }
-  EXPECT_GT(allocations, 0) << "nothing is counted";
+  EXPECT_GT(testing::NumAllocations(), 0) << "nothing is counted";
 }
 
 }  // namespace
