@@ -115,7 +115,7 @@ class Draws {
     AddTokens(Between(1, std::min(is_hungry ? 10 : 60, room)), &mate.request);
     *mate.request.mutable_sampling() =
         Sampling(is_hungry ? Between(50, 200) : Between(1, 40));
-    mate.request.set_priority(is_hungry ? Between(0, 1) : Between(-1, 1));
+    mate.request.set_priority(is_hungry ? Between(-1, 0) : Between(-1, 1));
     mate.request.set_bypass_prefix_cache(Chance(8));
     mate.arrives = Between(0, 20);
     if (Chance(3)) mate.leaves = mate.arrives + Between(1, 40);

@@ -65,15 +65,16 @@ inline bool HasFullLength(const Sequence& sequence, int max_context) {
   return sequence.num_tokens() >= LongestLength(sequence, max_context);
 }
 
-// Who goes first: higher priority, then earlier request, then lower choice.
-// The same order serves the queue, the batch and, backwards, preemption, so a
-// preempted sequence finds its old place at the front of its priority.
+// Who goes first: the lower priority value, then earlier request, then lower
+// choice. The same order serves the queue, the batch and, backwards,
+// preemption, so a preempted sequence finds its old place at the front of those
+// of its priority.
 struct ByPrecedence {
   bool operator()(const ScheduledSequence* a,
                   const ScheduledSequence* b) const {
     const int32_t priority_a = a->sequence.request().priority();
     const int32_t priority_b = b->sequence.request().priority();
-    return priority_a != priority_b ? priority_a > priority_b
+    return priority_a != priority_b ? priority_a < priority_b
                                     : a->id() < b->id();
   }
 };

@@ -27,16 +27,16 @@ void RunUntilPreemption(SchedulerDriver* driver) {
   ASSERT_EQ(driver->scheduler().stats().preemptions, 1);
 }
 
-TEST(SchedulerPreemptionTest, TakesTheNewestOfTheLowestPriority) {
+TEST(SchedulerPreemptionTest, TakesTheNewestOfThoseThatGoLast) {
   SchedulerDriver driver(FewPages(4));
   std::vector<v1::AddRequest> requests;
   for (int i = 0; i < 3; ++i) {
     requests.push_back(MakeRequest(TokenRun(100 * i, 4), 60));
   }
-  requests[2].set_priority(1);
+  requests[2].set_priority(-1);
   for (const auto& request : requests) driver.Add(request);
   RunUntilPreemption(&driver);
-  // Request 3 is newer, but has priority.
+  // Request 3 is newer, but goes first.
   EXPECT_EQ(driver.scheduler().stats().waiting_sequences, 1);
   const size_t before = driver.outputs().of({2, 0}).tokens.size();
   driver.Step();

@@ -100,7 +100,7 @@ TEST(SchedulerTest, PrefillsByPriorityThenArrival) {
   driver.Add(MakeRequest(TokenRun(1, 30), 4));
   EXPECT_THAT(watcher.Step(), ElementsAre("1:0+16"));
   v1::AddRequest urgent = MakeRequest(TokenRun(100, 10), 4);
-  urgent.set_priority(1);
+  urgent.set_priority(-1);
   driver.Add(MakeRequest(TokenRun(200, 10), 4));
   driver.Add(urgent);
   EXPECT_THAT(watcher.Step(), ElementsAre("3:0+10*", "1:16+6"));

@@ -49,9 +49,9 @@ class SequenceTableTest : public ::testing::Test {
 
 TEST_F(SequenceTableTest, OrdersByPriorityThenArrivalThenChoice) {
   Add(1);
-  Add(2, /*priority=*/5);
-  Add(3, /*priority=*/-1);
-  Add(4, /*priority=*/5, /*n=*/2, /*bypass=*/true);
+  Add(2, /*priority=*/-5);
+  Add(3, /*priority=*/1);
+  Add(4, /*priority=*/-5, /*n=*/2, /*bypass=*/true);
   Add(5);
   EXPECT_THAT(Waiting(), ElementsAre("2.0", "4.0", "4.1", "1.0", "5.0", "3.0"));
   for (uint64_t request : {5, 3, 2, 1}) table_.Start(Find(request));
