@@ -29,7 +29,7 @@ absl::Status Follower::Run() {
   const absl::Status status = LoadAndStep();
   if (!status.ok()) {
     // The leader is told; does nothing where it is known.
-    failure_->ReportError(options_.rank.rank, status);
+    failure_->ReportError(options_.rank.rank, v1::START_UP_FAILED, status);
     return failure_->status();
   }
   source_.Leave();

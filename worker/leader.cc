@@ -77,7 +77,9 @@ absl::Status Leader::Run() {
   if (status.ok()) status = Serve();
   // For the followers; does nothing where it is known.
   if (!status.ok() && options_.rank.size > 1) {
-    failure_->Report(options_.rank.rank, status.message());
+    failure_->Report({.rank = options_.rank.rank,
+                      .kind = v1::START_UP_FAILED,
+                      .reason = std::string(status.message())});
   }
   return status;
 }

@@ -74,7 +74,8 @@ void FollowerSource::Leave() {
     absl::MutexLock lock(&mutex_);
     left_ = true;
   }
-  SendReport("");
+  v1::FollowerReport report;
+  SendReport(&report);
 }
 
 void FollowerSource::TellFailure(const GroupFailure::Cause& cause) {
@@ -82,18 +83,21 @@ void FollowerSource::TellFailure(const GroupFailure::Cause& cause) {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
   }
-  if (cause.rank == rank_) SendReport(cause.reason);
+  if (cause.rank != rank_) return;
+  v1::FollowerReport report;
+  report.mutable_failure()->set_rank(cause.rank);
+  report.mutable_failure()->set_kind(cause.kind);
+  report.mutable_failure()->set_reason(cause.reason);
+  SendReport(&report);
 }
 
-void FollowerSource::SendReport(absl::string_view failure) {
-  v1::FollowerReport report;
-  report.set_failure(std::string(failure));
+void FollowerSource::SendReport(v1::FollowerReport* report) {
   {
     absl::MutexLock lock(&mutex_);
-    report.set_step(step_);
+    report->set_step(step_);
   }
   std::string bytes;
-  AppendSized(report.SerializeAsString(), &bytes);
+  AppendSized(report->SerializeAsString(), &bytes);
   const absl::Status sent = link_->Send(bytes);
   if (!sent.ok()) VLOG(1) << "the leader gets no report: " << sent.message();
 }
@@ -103,18 +107,24 @@ void FollowerSource::OnBytes(absl::string_view bytes) {
   while (true) {
     auto event = reader_.Next();
     if (!event.ok()) {
-      failure_->Report(kLeader, event.status().message());
+      failure_->Report({.rank = kLeader,
+                        .kind = v1::PROTOCOL_VIOLATED,
+                        .reason = std::string(event.status().message())});
       return;
     }
     if (!event->has_value()) return;
     if (const auto* failure = std::get_if<v1::FirstFailure>(&**event)) {
-      failure_->Report(failure->rank(), failure->reason());
+      failure_->Report({.rank = static_cast<int>(failure->rank()),
+                        .kind = failure->kind(),
+                        .reason = failure->reason()});
       return;
     }
     if (!Push(**std::move(event))) {
       failure_->Report(
-          rank_, absl::StrCat("it is more than ", options_.max_unread_bytes,
-                              " bytes behind the leader."));
+          {.rank = rank_,
+           .kind = v1::TOO_FAR_BEHIND,
+           .reason = absl::StrCat("it is more than ", options_.max_unread_bytes,
+                                  " bytes behind the leader.")});
       return;
     }
   }
@@ -138,7 +148,9 @@ void FollowerSource::OnClosed(const absl::Status& why) {
     absl::MutexLock lock(&mutex_);
     if (left_) return;
   }
-  failure_->Report(kLeader, absl::StrCat(why.message(), "."));
+  failure_->Report({.rank = kLeader,
+                    .kind = v1::CONNECTION_LOST,
+                    .reason = absl::StrCat(why.message(), ".")});
 }
 
 }  // namespace lockstep

@@ -51,7 +51,7 @@ class FollowerSource final : public FrameSource {
   void OnClosed(const absl::Status& why);
   // False when more waits to be read than may.
   bool Push(FrameReader::Event event);
-  void SendReport(absl::string_view failure);
+  void SendReport(v1::FollowerReport* report);
   bool HasFrameOrClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return closed_ || !frames_.empty();
   }

@@ -8,6 +8,20 @@
 #include <utility>
 
 namespace lockstep {
+namespace {
+
+constexpr size_t kMaxReasonBytes = 2 << 10;
+
+// Text that fits in one line, and in a message between ranks.
+std::string OneLine(std::string text) {
+  if (text.size() > kMaxReasonBytes) text.resize(kMaxReasonBytes);
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = c == '\n' ? ' ' : '?';
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string GroupFailure::Cause::ToString() const {
   return absl::StrCat("rank ", rank, " failed first: ", reason);
@@ -38,23 +52,25 @@ void GroupFailure::OnFailure(Hook hook) {
   hooks_.push_back(std::move(hook));
 }
 
-void GroupFailure::Report(int rank, absl::string_view reason) {
+void GroupFailure::Report(Cause cause) {
+  cause.reason = OneLine(std::move(cause.reason));
   absl::MutexLock hooks_lock(&hooks_mutex_);
-  Cause cause{.rank = rank, .reason = std::string(reason)};
   {
     absl::MutexLock lock(&mutex_);
     if (disarmed_) return;
     if (cause_.has_value()) {
-      VLOG(1) << "rank " << rank << " failed too: " << reason;
+      VLOG(1) << "rank " << cause.rank << " failed too: " << cause.reason;
       return;
     }
     cause_ = cause;
   }
-  LOG(ERROR) << "the group failed: " << cause.ToString();
+  LOG(ERROR) << "the group failed: " << cause.ToString() << " ["
+             << v1::FailureKind_Name(cause.kind) << "]";
   for (const Hook& hook : hooks_) hook(cause);
 }
 
-void GroupFailure::ReportError(int rank, const absl::Status& error,
+void GroupFailure::ReportError(int rank, v1::FailureKind kind,
+                               const absl::Status& error,
                                absl::Duration grace) {
   if (absl::IsUnavailable(error)) {
     absl::MutexLock lock(&mutex_);
@@ -63,7 +79,12 @@ void GroupFailure::ReportError(int rank, const absl::Status& error,
     };
     if (mutex_.AwaitWithTimeout(absl::Condition(&known), grace)) return;
   }
-  Report(rank, error.message());
+  Report({.rank = rank, .kind = kind, .reason = std::string(error.message())});
+}
+
+std::optional<GroupFailure::Cause> GroupFailure::cause() const {
+  absl::MutexLock lock(&mutex_);
+  return cause_;
 }
 
 absl::Status GroupFailure::status() const {

@@ -2,7 +2,6 @@
 
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
-#include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
@@ -11,6 +10,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "proto/group.pb.h"
 
 namespace lockstep {
 
@@ -21,16 +22,20 @@ namespace lockstep {
 //
 //   GroupFailure failure({.exit_within = absl::Milliseconds(2500)});
 //   failure.OnFailure([&](const auto& cause) { collective->Abort(…); });
-//   failure.Report(1, "its connection was lost.");
+//   failure.Report({.rank = 1,
+//                   .kind = v1::CONNECTION_LOST,
+//                   .reason = "its connection was lost."});
 //
-// The first report writes one line to the log and runs the hooks in the order
-// they were given. From then on the process has `exit_within` to leave by
-// itself; after that `last_resort` ends it. Any thread.
+// The first report writes one line to the log, "the group failed: rank 1 failed
+// first: … [CONNECTION_LOST]", and runs the hooks in the order they were given.
+// From then on the process has `exit_within` to leave by itself; after that
+// `last_resort` ends it. Any thread.
 class GroupFailure {
  public:
   struct Cause {
-    int rank = 0;        // that failed first
-    std::string reason;  // one sentence
+    int rank = 0;  // that failed first
+    v1::FailureKind kind = v1::FAILURE_KIND_UNSPECIFIED;
+    std::string reason;  // one sentence, for people
 
     // "rank 1 failed first: …"
     std::string ToString() const;
@@ -53,13 +58,17 @@ class GroupFailure {
   // been. It must not block, and what it uses lives until Disarm.
   void OnFailure(Hook hook);
 
-  void Report(int rank, absl::string_view reason);
+  // Of a reason that is no line of text, or a very long one, is kept what is.
+  void Report(Cause cause);
 
   // The same, but UNAVAILABLE may only follow from another rank's failure, as
   // that of an aborted collective does: it gives the news of that one `grace`
   // to arrive.
-  void ReportError(int rank, const absl::Status& error,
+  void ReportError(int rank, v1::FailureKind kind, const absl::Status& error,
                    absl::Duration grace = absl::Seconds(1));
+
+  // The first one; nothing while the group is whole.
+  std::optional<Cause> cause() const;
 
   // OK while the group is whole, else UNAVAILABLE with the first cause.
   absl::Status status() const;

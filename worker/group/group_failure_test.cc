@@ -15,6 +15,10 @@ GroupFailure::Options Patient() {
   return {.exit_within = absl::InfiniteDuration(), .last_resort = nullptr};
 }
 
+GroupFailure::Cause CauseOf(int rank, const std::string& reason) {
+  return {.rank = rank, .kind = v1::CONNECTION_LOST, .reason = reason};
+}
+
 TEST(GroupFailure, KeepsTheFirstCauseAndRunsTheHooksOnceInOrder) {
   GroupFailure failure(Patient());
   std::vector<std::string> calls;
@@ -23,19 +27,30 @@ TEST(GroupFailure, KeepsTheFirstCauseAndRunsTheHooksOnceInOrder) {
   });
   failure.OnFailure([&](const auto&) { calls.push_back("second"); });
   EXPECT_TRUE(failure.status().ok());
+  EXPECT_FALSE(failure.cause().has_value());
 
-  failure.Report(1, "it left.");
-  failure.Report(2, "its collective was aborted.");
+  failure.Report(CauseOf(1, "it left."));
+  failure.Report(CauseOf(2, "its collective was aborted."));
   EXPECT_THAT(calls,
               ElementsAre("first: rank 1 failed first: it left.", "second"));
   EXPECT_EQ(failure.status(),
             absl::UnavailableError(
                 "the worker group failed: rank 1 failed first: it left."));
+  EXPECT_EQ(failure.cause()->rank, 1);
+  EXPECT_EQ(failure.cause()->kind, v1::CONNECTION_LOST);
+}
+
+// It goes to logs and to other ranks, whatever a library or a file had to say.
+TEST(GroupFailure, AReasonIsALineOfBoundedLength) {
+  GroupFailure failure(Patient());
+  failure.Report(CauseOf(1, "two\nlines of \xff" + std::string(1 << 20, 'x')));
+  EXPECT_EQ(failure.cause()->reason,
+            "two lines of ?" + std::string((2 << 10) - 14, 'x'));
 }
 
 TEST(GroupFailure, AHookThatComesLateRunsAtOnce) {
   GroupFailure failure(Patient());
-  failure.Report(1, "it left.");
+  failure.Report(CauseOf(1, "it left."));
   int rank = -1;
   failure.OnFailure([&](const auto& cause) { rank = cause.rank; });
   EXPECT_EQ(rank, 1);
@@ -44,24 +59,26 @@ TEST(GroupFailure, AHookThatComesLateRunsAtOnce) {
 TEST(GroupFailure, AConsequenceWaitsForItsCause) {
   GroupFailure failure(Patient());
   std::thread consequence([&] {
-    failure.ReportError(0, absl::UnavailableError("aborted."),
+    failure.ReportError(0, v1::ENGINE_FAILED,
+                        absl::UnavailableError("aborted."),
                         absl::InfiniteDuration());
   });
-  failure.Report(2, "it left.");
+  failure.Report(CauseOf(2, "it left."));
   consequence.join();
   EXPECT_NE(failure.status().message().find("rank 2"), std::string::npos);
 }
 
 TEST(GroupFailure, AConsequenceWithoutACauseIsTheCause) {
   GroupFailure failure(Patient());
-  failure.ReportError(0, absl::UnavailableError("aborted."),
+  failure.ReportError(0, v1::ENGINE_FAILED, absl::UnavailableError("aborted."),
                       absl::ZeroDuration());
   EXPECT_FALSE(failure.status().ok());
 }
 
 TEST(GroupFailure, AnErrorOfThisRanksOwnWaitsForNoOther) {
   GroupFailure failure(Patient());
-  failure.ReportError(3, absl::InternalError("its device is gone."),
+  failure.ReportError(3, v1::ENGINE_FAILED,
+                      absl::InternalError("its device is gone."),
                       absl::InfiniteDuration());
   EXPECT_EQ(failure.status().message(),
             "the worker group failed: rank 3 failed first: its device is "
@@ -73,7 +90,7 @@ TEST(GroupFailure, ReportsAfterDisarmHaveNoEffect) {
   bool called = false;
   failure.OnFailure([&](const auto&) { called = true; });
   failure.Disarm();
-  failure.Report(1, "it left.");
+  failure.Report(CauseOf(1, "it left."));
   EXPECT_FALSE(called);
   EXPECT_TRUE(failure.status().ok());
 }
@@ -82,7 +99,7 @@ TEST(GroupFailure, EndsAProcessThatDoesNotLeave) {
   absl::Notification ended;
   GroupFailure failure({.exit_within = absl::Milliseconds(1),
                         .last_resort = [&] { ended.Notify(); }});
-  failure.Report(1, "it left.");
+  failure.Report(CauseOf(1, "it left."));
   failure.Disarm();
   ended.WaitForNotification();
 }

@@ -83,7 +83,9 @@ void LeaderSource::SendToAll() {
     const absl::Status sent = follower->link->Send(bytes_);
     if (!absl::IsResourceExhausted(sent)) continue;
     boost::asio::post(io_->context(), [this, rank = follower->rank, sent] {
-      failure_->Report(rank, sent.message());
+      failure_->Report({.rank = rank,
+                        .kind = v1::TOO_FAR_BEHIND,
+                        .reason = std::string(sent.message())});
     });
   }
 }
@@ -95,6 +97,7 @@ void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
   }
   v1::FirstFailure failure;
   failure.set_rank(cause.rank);
+  failure.set_kind(cause.kind);
   failure.set_reason(cause.reason);
 
   absl::MutexLock lock(&send_mutex_);
@@ -128,12 +131,16 @@ void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
   const auto taken = TakeSized(kMaxReportBytes, &follower.received);
   v1::FollowerReport report;
   if (!taken.ok() || (taken->has_value() && !report.ParseFromString(**taken))) {
-    failure_->Report(follower.rank, "it sent what is no report.");
+    failure_->Report({.rank = follower.rank,
+                      .kind = v1::PROTOCOL_VIOLATED,
+                      .reason = "it sent what is no report."});
     return;
   }
   if (!taken->has_value()) return;
-  if (!report.failure().empty()) {
-    failure_->Report(follower.rank, report.failure());
+  if (report.has_failure()) {
+    failure_->Report({.rank = static_cast<int>(report.failure().rank()),
+                      .kind = report.failure().kind(),
+                      .reason = report.failure().reason()});
     return;
   }
   absl::MutexLock lock(&left_mutex_);
@@ -145,7 +152,9 @@ void LeaderSource::OnClosed(const Follower& follower, const absl::Status& why) {
     absl::MutexLock lock(&left_mutex_);
     if (left_.contains(follower.rank)) return;
   }
-  failure_->Report(follower.rank, absl::StrCat(why.message(), "."));
+  failure_->Report({.rank = follower.rank,
+                    .kind = v1::CONNECTION_LOST,
+                    .reason = absl::StrCat(why.message(), ".")});
 }
 
 }  // namespace lockstep

@@ -153,7 +153,8 @@ TEST(Sources, AnotherDigestIsNamedWithStepExpectedAndGot) {
 
 TEST(Sources, AFollowersFailureReachesTheLeaderAndThroughItTheOthers) {
   Group group(2);
-  group.followers[0]->failure.Report(1, "its engine broke.");
+  group.followers[0]->failure.Report(
+      {.rank = 1, .kind = v1::ENGINE_FAILED, .reason = "its engine broke."});
   Frame frame;
   // The leader idles, the other follower waits for a frame.
   const absl::Status at_leader =
@@ -172,7 +173,8 @@ TEST(Sources, AFailureIsUnderstoodWhereADigestWasExpected) {
   Frame frame;
   ASSERT_TRUE(group.leader->source->Next(/*idle=*/false, &frame).ok());
   ASSERT_TRUE(group.followers[1]->source->Next(/*idle=*/true, &frame).ok());
-  group.leader->failure.Report(0, "its plan broke.");
+  group.leader->failure.Report(
+      {.rank = 0, .kind = v1::ENGINE_FAILED, .reason = "its plan broke."});
   EXPECT_THAT(
       std::string(group.followers[1]->source->Agree(DigestOf(1)).message()),
       HasSubstr("rank 0 failed first: its plan broke."));
@@ -232,7 +234,9 @@ TEST(Sources, AFailureAfterTheStopEndsTheWaitForTheFollowers) {
     ASSERT_TRUE(group.followers[0]->source->Agree(DigestOf(1)).ok());
     group.followers[0]->source->Leave();
     if (says_so) {
-      group.followers[1]->failure.Report(2, "its engine broke.");
+      group.followers[1]->failure.Report({.rank = 2,
+                                          .kind = v1::ENGINE_FAILED,
+                                          .reason = "its engine broke."});
     } else {
       group.followers.pop_back();
     }

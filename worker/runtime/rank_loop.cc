@@ -13,9 +13,11 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
   StepHistory history;
   StepWatchdog watchdog(parts.step_timeout, [&parts](uint64_t step) {
     parts.failure->Report(
-        parts.rank,
-        absl::StrCat("step ", step, " takes longer than --step_timeout of ",
-                     absl::FormatDuration(parts.step_timeout), "."));
+        {.rank = parts.rank,
+         .kind = v1::STEP_OVERDUE,
+         .reason = absl::StrCat(
+             "step ", step, " takes longer than --step_timeout of ",
+             absl::FormatDuration(parts.step_timeout), ".")});
   });
   StepLoop loop({.source = parts.source,
                  .scheduler = &scheduler,
@@ -25,7 +27,7 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;
-  parts.failure->ReportError(parts.rank, status);
+  parts.failure->ReportError(parts.rank, loop.failure_kind(), status);
   history.WriteToLog();
   return parts.failure->status();
 }

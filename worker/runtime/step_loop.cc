@@ -25,9 +25,7 @@ absl::StatusOr<bool> StepLoop::Step() {
   LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
   LOCKSTEP_RETURN_IF_ERROR(Execute(plan));
   parts_.scheduler->Commit(result_);
-  if (!parts_.scheduler->HasWork()) {
-    LOCKSTEP_RETURN_IF_ERROR(parts_.scheduler->CheckConservation());
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPages());
   parts_.watchdog->EndStep();
   return stop;
 }
@@ -36,6 +34,7 @@ absl::StatusOr<bool> StepLoop::ApplyMessages() {
   bool stop = false;
   for (const std::string& bytes : frame_.messages) {
     if (!message_.ParseFromString(bytes)) {
+      failure_kind_ = v1::PROTOCOL_VIOLATED;
       return absl::InternalError(
           absl::StrCat("step ", frame_.step, " has a message of ", bytes.size(),
                        " bytes that is none."));
@@ -60,13 +59,27 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
        .messages = static_cast<uint32_t>(frame_.messages.size()),
        .tokens = static_cast<uint32_t>(plan.num_tokens),
        .digest = digest});
-  return parts_.source->Agree(digest);
+  const absl::Status status = parts_.source->Agree(digest);
+  if (!status.ok()) failure_kind_ = v1::DIGEST_MISMATCH;
+  return status;
 }
 
 absl::Status StepLoop::Execute(const StepPlan& plan) {
   result_.spans.resize(plan.spans.size());
   if (plan.empty()) return absl::OkStatus();
-  return parts_.engine->Execute(plan, &result_);
+  const absl::Status status = parts_.engine->Execute(plan, &result_);
+  if (!status.ok()) {
+    failure_kind_ =
+        absl::IsUnavailable(status) ? v1::COLLECTIVE_FAILED : v1::ENGINE_FAILED;
+  }
+  return status;
+}
+
+absl::Status StepLoop::CheckPages() {
+  if (parts_.scheduler->HasWork()) return absl::OkStatus();
+  const absl::Status status = parts_.scheduler->CheckConservation();
+  if (!status.ok()) failure_kind_ = v1::STATE_CORRUPT;
+  return status;
 }
 
 }  // namespace lockstep

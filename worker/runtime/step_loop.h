@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "common/digest.h"
+#include "proto/group.pb.h"
 #include "worker/core/step_result.h"
 #include "worker/engine/engine.h"
 #include "worker/group/frame_source.h"
@@ -42,18 +43,23 @@ class StepLoop {
   // page that was lost.
   absl::Status Run();
 
+  // After an error: what it is of.
+  v1::FailureKind failure_kind() const { return failure_kind_; }
+
  private:
   // True after the stop message.
   absl::StatusOr<bool> Step();
   absl::StatusOr<bool> ApplyMessages();
   absl::Status Agree(const StepPlan& plan);
   absl::Status Execute(const StepPlan& plan);
+  absl::Status CheckPages();
 
   const Parts parts_;
   Frame frame_;
   v1::RankMessage message_;
   DigestBuilder digest_;
   StepResult result_;
+  v1::FailureKind failure_kind_ = v1::FAILURE_KIND_UNSPECIFIED;
 };
 
 }  // namespace lockstep
