@@ -14,9 +14,9 @@ cd "$(dirname "$0")/.."
 LEAST_RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' third_party/text/Cargo.toml)
 
 BUILD_PACKAGES=(
-  ca-certificates g++ python3 python3-pip
+  ca-certificates g++ iproute2 python3 python3-pip
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto bazel-skylib
-  libabsl-dev libbenchmark-dev libboost-dev libgflags-dev libgmock-dev
+  libabsl-dev libbenchmark-dev libboost-dev libgflags-dev libgloo-dev libgmock-dev
   libgoogle-glog-dev libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev
   nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev
 )

@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
+#include <absl/time/time.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace lockstep {
 // Every rank makes the same calls with the same sizes, in the same order. Sums
 // are taken in the order of kernels::TreeSum over ranks, so that every rank,
 // and every implementation, gets the same bits. A call fails with UNAVAILABLE
-// when the group was aborted or a rank left, and so does every call after it.
+// when the group was aborted or a rank left, with DEADLINE_EXCEEDED when its
+// time limit has passed; no rank's call can succeed any more then.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -33,8 +35,14 @@ class Collective {
   virtual absl::Status AllGather(absl::Span<const float> in,
                                  absl::Span<float> out) = 0;
 
-  // Ends the calls in progress on all ranks, and all to come, with UNAVAILABLE
-  // and `reason`.
+  // How long each call from now on may wait for the other ranks; a message of
+  // its end names those that did not come. At first there is no limit: a step
+  // has one of its own.
+  virtual void SetTimeout(absl::Duration timeout) = 0;
+
+  // Ends the calls in progress on all ranks, and all to come, with UNAVAILABLE:
+  // on this rank with `reason`, on others with it or with the name of a rank
+  // that left. Legal at any time; the first reason stays.
   virtual void Abort(absl::string_view reason) = 0;
 
   // Calls made so far; a forward pass makes 2·layers + 1 and 1.

@@ -8,18 +8,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <cstdint>
 #include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/product/tree_sum.h"
 #include "worker/collectives/collective.h"
+#include "worker/collectives/gloo_collective.h"
 #include "worker/collectives/shared_memory_collective.h"
-#include "worker/collectives/shared_segment.h"
 #include "worker/collectives/single_collective.h"
 
 namespace lockstep {
@@ -56,6 +55,32 @@ Group MakeAttached(int size) {
   return group;
 }
 
+Group MakeGloo(int size) {
+  std::vector<std::unique_ptr<GlooCollective>> ranks;
+  std::vector<std::vector<std::string>> towards(size,
+                                                std::vector<std::string>(size));
+  for (int rank = 0; rank < size; ++rank) {
+    auto collective = GlooCollective::Listen("127.0.0.1", rank, size);
+    EXPECT_TRUE(collective.ok()) << collective.status();
+    ranks.push_back(*std::move(collective));
+    const std::vector<std::string> addresses = ranks.back()->addresses();
+    for (int other = 0; other < size; ++other) {
+      towards[other][rank] = addresses[other];
+    }
+  }
+  std::vector<std::thread> connecting;
+  for (int rank = 0; rank < size; ++rank) {
+    connecting.emplace_back([&, rank] {
+      const absl::Status status = ranks[rank]->Connect(towards[rank]);
+      EXPECT_TRUE(status.ok()) << status;
+    });
+  }
+  for (std::thread& thread : connecting) thread.join();
+  Group group;
+  for (auto& collective : ranks) group.push_back(std::move(collective));
+  return group;
+}
+
 struct Implementation {
   const char* name;
   Group (*make)(int size);
@@ -77,19 +102,27 @@ class CollectiveConformance : public ::testing::TestWithParam<Implementation> {
 
   // Awkward values, of very different magnitude, so that the order shows.
   static std::vector<float> Values(int rank, size_t count) {
-    std::mt19937 random(rank * 7919 + count);
     std::vector<float> values(count);
+    uint64_t state = rank * 7919 + count;
     for (float& value : values) {
-      value = std::ldexp(static_cast<float>(random() % 2000) - 1000.0f,
-                         static_cast<int>(random() % 40) - 20);
+      state = state * 6364136223846793005 + 1442695040888963407;
+      const auto mantissa = static_cast<int>(state >> 40) % 2000 - 1000;
+      const uint64_t exponent = state >> 33 & 31;
+      value = static_cast<float>(mantissa) * (1 << exponent % 20) /
+              (1 << exponent / 2);
     }
     return values;
   }
 };
 
-constexpr size_t kChunk = SharedSegment::kChunkFloats;
-constexpr size_t kCounts[] = {0,    1,          7,          1023,
-                              1025, kChunk - 1, kChunk + 1, 3 * kChunk};
+// The implementations cut at 64 Ki floats, Gloo's slices begin at 8 Ki. The
+// last one is 5 MiB.
+constexpr size_t kChunk = 64 * 1024;
+constexpr size_t kCounts[] = {0,          1,
+                              7,          1023,
+                              1025,       8 * 1024 + 1,
+                              kChunk - 1, kChunk + 1,
+                              3 * kChunk, kChunk * 20 + 13};
 
 TEST_P(CollectiveConformance, KnowsRankAndSize) {
   for (int rank = 0; rank < size_; ++rank) {
@@ -213,9 +246,87 @@ TEST_P(CollectiveConformance, AbortEndsCallsInProgressWithItsReason) {
     absl::Status status;
     while (status.ok()) status = collective->AllReduceSum({&value, 1});
     EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-    EXPECT_THAT(std::string(status.message()), HasSubstr("power supply"));
+    // Of a rank on another host nothing is known but that it is gone.
+    const bool is_gloo = size_ > 1 && std::string(GetParam().name) == "Gloo";
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(is_gloo ? " left: " : "power supply"));
   });
   aborter.join();
+  std::vector<float> out(size_);
+  const float own = 1;
+  EXPECT_EQ(group_.back()->AllGather({&own, 1}, absl::MakeSpan(out)),
+            absl::UnavailableError("rank 3 lost its power supply"));
+}
+
+TEST_P(CollectiveConformance, AbortFromAnotherThreadEndsABlockedCall) {
+  if (size_ == 1) GTEST_SKIP() << "nobody to wait for";
+  absl::Notification began;
+  absl::Status status;
+  std::thread rank([&] {
+    float value = 1;
+    began.Notify();
+    status = group_.front()->AllReduceSum({&value, 1});
+  });
+  began.WaitForNotification();
+  group_.front()->Abort("its watchdog gave up");
+  rank.join();
+  EXPECT_EQ(status, absl::UnavailableError("its watchdog gave up"));
+}
+
+TEST_P(CollectiveConformance, NamesTheRankThatDoesNotComeInTime) {
+  if (size_ == 1) GTEST_SKIP() << "nobody to wait for";
+  const int late = size_ - 1;
+  std::atomic<int> deadlines = 0;
+  OnEveryRank([&](Collective* collective) {
+    if (collective->rank() == late) return;
+    collective->SetTimeout(absl::Milliseconds(200));
+    float value = 1;
+    const absl::Status status = collective->AllReduceSum({&value, 1});
+    // One rank's limit passes first, and ends the calls of the others.
+    if (absl::IsDeadlineExceeded(status)) {
+      ++deadlines;
+      EXPECT_EQ(status.message(),
+                absl::StrCat("an all-reduce of 1 floats: rank ", late,
+                             " did not come within 200ms."));
+    } else {
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    }
+    EXPECT_FALSE(collective->AllReduceSum({&value, 1}).ok());
+  });
+  EXPECT_GE(deadlines, 1);
+  float value = 1;
+  EXPECT_EQ(group_[late]->AllReduceSum({&value, 1}).code(),
+            absl::StatusCode::kUnavailable);
+}
+
+TEST_P(CollectiveConformance, ALimitThatIsKeptChangesNothing) {
+  OnEveryRank([&](Collective* collective) {
+    float value = 1;
+    for (const absl::Duration limit :
+         {absl::Seconds(60), absl::InfiniteDuration()}) {
+      collective->SetTimeout(limit);
+      value = 1;
+      ASSERT_TRUE(collective->AllReduceSum({&value, 1}).ok());
+      EXPECT_EQ(value, size_);
+    }
+  });
+}
+
+TEST_P(CollectiveConformance, CallsThatDifferEndTheGroup) {
+  if (size_ == 1) GTEST_SKIP() << "nobody to differ from";
+  OnEveryRank([&](Collective* collective) {
+    std::vector<float> data(8), out(4 * size_);
+    const absl::Status status =
+        collective->rank() == 0
+            ? collective->AllGather({data.data(), 4}, absl::MakeSpan(out))
+            : collective->AllReduceSum(absl::MakeSpan(data));
+    if (collective->rank() > 0 && status.ok()) {
+      // Saw no difference yet, being quicker than the news of it.
+      EXPECT_FALSE(collective->AllReduceSum(absl::MakeSpan(data)).ok());
+      return;
+    }
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  });
 }
 
 TEST_P(CollectiveConformance, FailsEveryCallAfterAnAbort) {
@@ -241,7 +352,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Implementation{"Local", MakeLocal, 8},
                       Implementation{"SharedMemory", MakeAttached, 1},
                       Implementation{"SharedMemory", MakeAttached, 2},
-                      Implementation{"SharedMemory", MakeAttached, 5}),
+                      Implementation{"SharedMemory", MakeAttached, 5},
+                      Implementation{"Gloo", MakeGloo, 1},
+                      Implementation{"Gloo", MakeGloo, 2},
+                      Implementation{"Gloo", MakeGloo, 3},
+                      Implementation{"Gloo", MakeGloo, 4}),
     [](const auto& info) {
       return absl::StrCat(info.param.name, "Of", info.param.size);
     });

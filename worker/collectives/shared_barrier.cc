@@ -1,15 +1,22 @@
 #include "worker/collectives/shared_barrier.h"
 
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <ctime>
+#include <vector>
 
 namespace lockstep {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // A rank that runs on the same core as the one it waits for lets it run first;
 // a yield is cheaper than a sleep and its wake.
@@ -17,10 +24,12 @@ constexpr int kYields = 8;
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-void SleepWhile(std::atomic<uint32_t>* word, uint32_t value) {
-  // Wakes early for any reason; the caller looks again.
+// Wakes early for any reason; the caller looks again.
+void SleepWhile(std::atomic<uint32_t>* word, uint32_t value,
+                absl::Duration at_most) {
+  const timespec limit = absl::ToTimespec(at_most);
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT, value,
-          nullptr, nullptr, 0);
+          at_most == absl::InfiniteDuration() ? nullptr : &limit, nullptr, 0);
 }
 
 void WakeAll(std::atomic<uint32_t>* word) {
@@ -28,36 +37,67 @@ void WakeAll(std::atomic<uint32_t>* word) {
           nullptr, nullptr, 0);
 }
 
+// Ranks are at most one round apart; the counts may wrap around.
+bool IsAt(uint32_t count, uint32_t round) {
+  return static_cast<int32_t>(count - round) >= 0;
+}
+
 }  // namespace
 
-bool SharedBarrier::Wait(int size, int spins) {
-  const uint32_t round = round_.load(std::memory_order_acquire);
-  if (round & kAborted) return false;
+absl::Status SharedBarrier::Wait(const Arrival& arrival) {
+  std::atomic<uint32_t>& own = flags_[arrival.rank].round;
+  const uint32_t round = own.load(std::memory_order_relaxed) + 1;
+  if (aborted()) return absl::UnavailableError(reason());
 
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      static_cast<uint32_t>(size)) {
-    arrived_.store(0, std::memory_order_relaxed);
-    // Against the sleepers' own order: they count themselves, then look.
-    const uint32_t before = round_.fetch_add(kRound);
-    if (sleepers_.load() != 0) WakeAll(&round_);
-    return !(before & kAborted);
+  // In one order with the sleepers' own: they count themselves, then look.
+  own.store(round);
+  int met = 0;
+  if (sleepers_.load() != 0 && HaveCome(round, arrival.size, &met)) {
+    bell_.fetch_add(1);
+    WakeAll(&bell_);
   }
 
-  uint32_t now = round;
-  for (int i = 0; i < spins && now == round; ++i) {
+  bool all_came = HaveCome(round, arrival.size, &met);
+  for (int i = 0; i < arrival.spins && !all_came && !aborted(); ++i) {
     __builtin_ia32_pause();
-    now = round_.load(std::memory_order_acquire);
+    all_came = HaveCome(round, arrival.size, &met);
   }
-  for (int i = 0; i < kYields && now == round; ++i) {
+  for (int i = 0; i < kYields && !all_came && !aborted(); ++i) {
     sched_yield();
-    now = round_.load(std::memory_order_acquire);
+    all_came = HaveCome(round, arrival.size, &met);
   }
-  if (now == round) {
-    sleepers_.fetch_add(1);
-    while ((now = round_.load()) == round) SleepWhile(&round_, round);
-    sleepers_.fetch_sub(1);
+  if (!all_came && !aborted()) Sleep(round, arrival, &met);
+  if (aborted()) return absl::UnavailableError(reason());
+  if (HaveCome(round, arrival.size, &met)) return absl::OkStatus();
+  return absl::DeadlineExceededError(absl::StrCat(
+      "rank ", LateRanks(round, arrival.size), " did not come within ",
+      absl::FormatDuration(arrival.timeout)));
+}
+
+bool SharedBarrier::HaveCome(uint32_t round, int size, int* met) const {
+  while (*met < size && IsAt(flags_[*met].round.load(), round)) ++*met;
+  return *met == size;
+}
+
+void SharedBarrier::Sleep(uint32_t round, const Arrival& arrival, int* met) {
+  const Clock::time_point begin = Clock::now();
+  absl::Duration left = arrival.timeout;
+  sleepers_.fetch_add(1);
+  while (left > absl::ZeroDuration()) {
+    const uint32_t bell = bell_.load();
+    if (aborted() || HaveCome(round, arrival.size, met)) break;
+    SleepWhile(&bell_, bell, left);
+    left = arrival.timeout - absl::FromChrono(Clock::now() - begin);
   }
-  return !(now & kAborted);
+  sleepers_.fetch_sub(1);
+}
+
+std::string SharedBarrier::LateRanks(uint32_t round, int size) const {
+  std::vector<int> late;
+  for (int rank = 0; rank < size; ++rank) {
+    if (!IsAt(flags_[rank].round.load(), round)) late.push_back(rank);
+  }
+  return absl::StrJoin(late, ", ");
 }
 
 void SharedBarrier::Abort(absl::string_view reason) {
@@ -67,12 +107,9 @@ void SharedBarrier::Abort(absl::string_view reason) {
     std::memcpy(reason_, reason.data(), reason_bytes_);
     reason_state_.store(kWritten, std::memory_order_release);
   }
-  round_.fetch_or(kAborted);
-  WakeAll(&round_);
-}
-
-bool SharedBarrier::aborted() const {
-  return round_.load(std::memory_order_acquire) & kAborted;
+  aborted_.store(true);
+  bell_.fetch_add(1);
+  WakeAll(&bell_);
 }
 
 std::string SharedBarrier::reason() const {

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/collectives/operation.h"
+#include "worker/collectives/rank_sum.h"
 
 namespace lockstep {
 namespace {
@@ -16,18 +18,6 @@ namespace {
 constexpr int kSpins = 1000;
 
 constexpr size_t kChunk = SharedSegment::kChunkFloats;
-
-// A sum is taken in pieces that stay in the first-level cache.
-constexpr size_t kSumPiece = 1024;
-
-// Kind and size of a call as one number, to compare between ranks.
-uint64_t ReduceOperation(size_t count) { return count * 2; }
-uint64_t GatherOperation(size_t count) { return count * 2 + 1; }
-
-std::string OperationName(uint64_t operation) {
-  return absl::StrCat(operation % 2 == 0 ? "an all-reduce" : "an all-gather",
-                      " of ", operation / 2, " floats");
-}
 
 absl::Status CheckRank(int rank, int size) {
   if (size < 1 || size > SharedSegment::kMaxRanks) {
@@ -52,7 +42,13 @@ SharedMemoryCollective::SharedMemoryCollective(
     : segment_(std::move(segment)),
       rank_(rank),
       size_(size),
-      spins_(SpinsFor(size)) {}
+      spins_(SpinsFor(size)) {
+  for (int parity = 0; parity < 2; ++parity) {
+    for (int other = 0; other < size_; ++other) {
+      chunks_[parity].push_back(segment_->slot(other, parity).chunk);
+    }
+  }
+}
 
 absl::StatusOr<std::unique_ptr<SharedMemoryCollective>>
 SharedMemoryCollective::Create(int size) {
@@ -91,9 +87,7 @@ absl::Status SharedMemoryCollective::AllReduceSum(absl::Span<float> data) {
   do {  // an empty tensor too: the ranks meet in every call
     const absl::Span<float> chunk = data.subspan(begin, kChunk);
     LOCKSTEP_RETURN_IF_ERROR(Exchange(operation, chunk));
-    for (size_t i = 0; i < chunk.size(); i += kSumPiece) {
-      SumChunks(0, size_, i, chunk.subspan(i, kSumPiece));
-    }
+    SumOverRanks(chunks_[parity_], chunk);
     begin += kChunk;
   } while (begin < data.size());
   return absl::OkStatus();
@@ -110,7 +104,7 @@ absl::Status SharedMemoryCollective::AllGather(absl::Span<const float> in,
     LOCKSTEP_RETURN_IF_ERROR(Exchange(operation, chunk));
     for (int rank = 0; rank < size_; ++rank) {
       if (rank == rank_ && in_place) continue;
-      std::copy_n(Chunk(rank), chunk.size(),
+      std::copy_n(chunks_[parity_][rank], chunk.size(),
                   out.begin() + rank * in.size() + begin);
     }
     begin += kChunk;
@@ -129,36 +123,22 @@ absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
   own.operation = operation;
   std::copy(in.begin(), in.end(), own.chunk);
   SharedBarrier& barrier = segment_->barrier();
-  if (!barrier.Wait(size_, spins_)) {
-    return absl::UnavailableError(barrier.reason());
+  const absl::Status met = barrier.Wait(
+      {.rank = rank_, .size = size_, .spins = spins_, .timeout = timeout_});
+  if (absl::IsDeadlineExceeded(met)) {
+    const std::string late =
+        absl::StrCat(OperationName(operation), ": ", met.message(), ".");
+    Abort(late);
+    return absl::DeadlineExceededError(late);
   }
+  LOCKSTEP_RETURN_IF_ERROR(met);
   for (int rank = 0; rank < size_; ++rank) {
     const uint64_t other = segment_->slot(rank, parity_).operation;
     if (other == operation) continue;
-    Abort(absl::StrCat("the ranks are out of step: rank ", rank_, " makes ",
-                       OperationName(operation), ", rank ", rank, " ",
-                       OperationName(other)));
+    Abort(OutOfStep(rank_, operation, rank, other));
     return absl::UnavailableError(barrier.reason());
   }
   return absl::OkStatus();
-}
-
-const float* SharedMemoryCollective::Chunk(int rank) const {
-  return segment_->slot(rank, parity_).chunk;
-}
-
-void SharedMemoryCollective::SumChunks(int first, int count, size_t begin,
-                                       absl::Span<float> out) {
-  if (count == 1) {
-    std::copy_n(Chunk(first) + begin, out.size(), out.begin());
-    return;
-  }
-  int left = 1;
-  while (left * 2 < count) left *= 2;
-  SumChunks(first, left, begin, out);
-  float right[kSumPiece];
-  SumChunks(first + left, count - left, begin, {right, out.size()});
-  for (size_t i = 0; i < out.size(); ++i) out[i] += right[i];
 }
 
 }  // namespace lockstep

@@ -13,9 +13,9 @@ namespace lockstep {
 
 // Ranks of one host, as processes or threads, over memory they share.
 //
-//   auto leaders = SharedMemoryCollective::Create(size);               // rank
-//   0 …(*leaders)->address() goes to the other ranks… auto others =
-//   SharedMemoryCollective::Attach(address, rank, size);
+//   auto first = SharedMemoryCollective::Create(size);  // rank 0
+//   …(*first)->address() goes to the other ranks…
+//   auto other = SharedMemoryCollective::Attach(address, rank, size);
 //
 // Tensors are cut in chunks. For each, a rank copies its part into a buffer of
 // its own, all meet at one barrier, and each reads what it needs from all; the
@@ -40,6 +40,7 @@ class SharedMemoryCollective final : public Collective {
   absl::Status AllReduceSum(absl::Span<float> data) override;
   absl::Status AllGather(absl::Span<const float> in,
                          absl::Span<float> out) override;
+  void SetTimeout(absl::Duration timeout) override { timeout_ = timeout; }
   void Abort(absl::string_view reason) override;
   int64_t num_all_reduces() const override { return num_all_reduces_; }
   int64_t num_all_gathers() const override { return num_all_gathers_; }
@@ -51,20 +52,18 @@ class SharedMemoryCollective final : public Collective {
   SharedMemoryCollective(std::shared_ptr<SharedSegment> segment, int rank,
                          int size);
 
-  // Shows `in` to all ranks; afterwards theirs are in Chunk(0 … size - 1),
-  // until the second Exchange from now.
+  // Shows `in` to all ranks; afterwards theirs are at chunks_[parity_], until
+  // the second Exchange from now.
   absl::Status Exchange(uint64_t operation, absl::Span<const float> in);
-  const float* Chunk(int rank) const;
-
-  // out[i] = TreeSum over the `count` ranks from `first` of Chunk()[begin + i].
-  void SumChunks(int first, int count, size_t begin, absl::Span<float> out);
 
   // Shared with the other ranks of this process, if there are any.
   const std::shared_ptr<SharedSegment> segment_;
   const int rank_;
   const int size_;
   const int spins_;
-  int parity_ = 0;  // of the last exchange
+  absl::Duration timeout_ = absl::InfiniteDuration();
+  int parity_ = 0;                       // of the last exchange
+  std::vector<const float*> chunks_[2];  // of all ranks, by parity
   std::atomic<int64_t> num_all_reduces_ = 0;
   std::atomic<int64_t> num_all_gathers_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -15,6 +16,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/testing/die_in_call.h"
 
 namespace lockstep {
 namespace {
@@ -126,6 +129,51 @@ TEST(SharedMemoryCollective, CallsThatDifferAbortTheGroup) {
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("an all-reduce of 8 floats"));
   }
+}
+
+TEST(SharedMemoryCollective, ARankKilledInACallIsNamedWhenTheLimitHasPassed) {
+  auto group = MakeLocalGroup(2);
+  ASSERT_TRUE(group.ok());
+  const pid_t child = fork();
+  if (child == 0) testing::DieInAllReduce((*group)[1].get());
+  Collective& collective = *(*group)[0];
+  collective.SetTimeout(absl::Milliseconds(500));
+  std::vector<float> data(testing::kFatalAllReduceFloats, 1.0f);
+  const absl::Status status = collective.AllReduceSum(absl::MakeSpan(data));
+  EXPECT_EQ(status, absl::DeadlineExceededError(
+                        "an all-reduce of 524288 floats: rank 1 did not come "
+                        "within 500ms."));
+  EXPECT_EQ(data[0], 2) << "the first chunk was exchanged";
+  int exit_status = 0;
+  ASSERT_EQ(waitpid(child, &exit_status, 0), child);
+  EXPECT_EQ(WTERMSIG(exit_status), SIGKILL);
+}
+
+// Its memory is its own and its leader's user's.
+TEST(SharedMemoryCollective, IsPrivateToTheUser) {
+  const auto collective = SharedMemoryCollective::Create(2);
+  ASSERT_TRUE(collective.ok());
+  if (getuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const auto address = (*collective)->address();
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    // The child of a fork has the file itself: closed, as another program's is.
+    close(address.file_descriptor);
+    if (setgroups(0, nullptr) != 0 || setgid(kNobody) != 0 ||
+        setuid(kNobody) != 0) {
+      _exit(2);
+    }
+    const auto attached = SharedMemoryCollective::Attach(address, 1, 2);
+    _exit(absl::IsUnavailable(attached.status()) &&
+                  absl::StrContains(attached.status().message(),
+                                    "must run as the same user")
+              ? 0
+              : 1);
+  }
+  int exit_status = 0;
+  ASSERT_EQ(waitpid(child, &exit_status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(exit_status), 0);
 }
 
 // Rank 2 dies between two calls; ranks 0 and 1 wait for it until rank 0's

@@ -16,7 +16,7 @@ namespace lockstep {
 // processes are gone, however they end.
 class SharedSegment {
  public:
-  static constexpr int kMaxRanks = 64;
+  static constexpr int kMaxRanks = SharedBarrier::kMaxRanks;
   static constexpr int kChunkFloats = 64 * 1024;
 
   // What a rank shows the others with one chunk.

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+
+namespace lockstep {
+
+// How the ranks of a group exchange tensors: alone, over memory of one host, or
+// over TCP. All give the same bits.
+enum class CollectiveKind { kSingle, kSharedMemory, kGloo };
+
+// "single", "shared_memory" or "gloo".
+const char* CollectiveName(CollectiveKind kind);
+
+// From the value of --collective: shared_memory, gloo, or auto (shared_memory
+// where --num_nodes is 1, else gloo). A group of one rank needs none.
+// INVALID_ARGUMENT names the flag, its value and what it may be.
+absl::StatusOr<CollectiveKind> ParseCollective(absl::string_view flag,
+                                               int tensor_parallel_size,
+                                               int num_nodes);
+
+}  // namespace lockstep

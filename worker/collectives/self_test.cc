@@ -1,0 +1,78 @@
+#include "worker/collectives/self_test.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "common/status_macros.h"
+#include "worker/collectives/rank_sum.h"
+
+namespace lockstep {
+namespace {
+
+constexpr size_t kCounts[] = {1, 1001, 150'001};
+
+// Of different magnitude, so that the order of a sum shows; no two ranks' and
+// no two neighbours are alike.
+std::vector<float> ValuesOf(int rank, size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) {
+    const int exponent = static_cast<int>((i + rank * 7) % 21) - 10;
+    values[i] =
+        std::ldexp(1.0f + (rank + 1) * 0.01f + (i % 97) * 1e-5f, exponent);
+  }
+  return values;
+}
+
+// The first difference, for the message.
+absl::Status CheckEqual(absl::string_view what, absl::Span<const float> got,
+                        absl::Span<const float> expected) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (got[i] == expected[i]) continue;
+    return absl::InternalError(
+        absl::StrCat("the self-test of the collectives failed: ", what,
+                     ", value ", i, " of ", expected.size(), ", is ", got[i],
+                     " and should be ", expected[i], "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TestSize(Collective* collective, size_t count) {
+  const int size = collective->size();
+  std::vector<std::vector<float>> of_rank;
+  std::vector<const float*> pointers;
+  for (int rank = 0; rank < size; ++rank) {
+    of_rank.push_back(ValuesOf(rank, count));
+    pointers.push_back(of_rank.back().data());
+  }
+  std::vector<float> gathered(size * count);
+  LOCKSTEP_RETURN_IF_ERROR(collective->AllGather(of_rank[collective->rank()],
+                                                 absl::MakeSpan(gathered)));
+  for (int rank = 0; rank < size; ++rank) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckEqual(
+        absl::StrCat("what rank ", collective->rank(), " got from rank ", rank),
+        absl::MakeConstSpan(gathered).subspan(rank * count, count),
+        of_rank[rank]));
+  }
+  std::vector<float> expected(count);
+  SumOverRanks(pointers, absl::MakeSpan(expected));
+  std::vector<float> sum = of_rank[collective->rank()];
+  LOCKSTEP_RETURN_IF_ERROR(collective->AllReduceSum(absl::MakeSpan(sum)));
+  return CheckEqual(absl::StrCat("rank ", collective->rank(), "'s sum"), sum,
+                    expected);
+}
+
+}  // namespace
+
+absl::Status TestCollective(Collective* collective, absl::Duration timeout) {
+  collective->SetTimeout(timeout);
+  for (const size_t count : kCounts) {
+    LOCKSTEP_RETURN_IF_ERROR(TestSize(collective, count));
+  }
+  collective->SetTimeout(absl::InfiniteDuration());
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep
