@@ -68,8 +68,8 @@ absl::StatusOr<std::unique_ptr<EngineSession>> EngineSession::Open(
     const RankOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+  LOCKSTEP_RETURN_IF_ERROR(rank->OpenCollective(/*host=*/""));
   LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
-  LOCKSTEP_RETURN_IF_ERROR(rank->CreateCollective().status());
   LOCKSTEP_RETURN_IF_ERROR(rank->Agree(hello.num_pages()));
   LOCKSTEP_RETURN_IF_ERROR(rank->Load());
   std::unique_ptr<EngineSession> session(new EngineSession(std::move(rank)));

@@ -14,12 +14,14 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
     : options_(options),
       rank_(rank),
       failure_(failure),
-      shared_memory_(membership.shared_memory),
+      collective_address_(membership.collective_address),
       source_(options.rank.rank, std::move(membership), failure,
               FollowerSource::Options()) {
   IgnoreTerminationSignals();
-  failure_->OnFailure(
-      [this](const auto& cause) { source_.TellFailure(cause); });
+  failure_->OnFailure([this](const auto& cause) {
+    source_.TellFailure(cause);
+    rank_->AbortCollective(cause.ToString());
+  });
 }
 
 // First of all no hook refers to this any more.
@@ -37,10 +39,11 @@ absl::Status Follower::Run() {
 }
 
 absl::Status Follower::LoadAndStep() {
-  LOCKSTEP_RETURN_IF_ERROR(rank_->JoinCollective(shared_memory_));
-  failure_->OnFailure([this](const auto& cause) {
-    rank_->collective()->Abort(cause.ToString());
-  });
+  if (const absl::Status met = rank_->MeetRanks(collective_address_);
+      !met.ok()) {
+    failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
+    return failure_->status();
+  }
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   SilentSink sink;
   return RunRankLoop({.rank = options_.rank.rank,

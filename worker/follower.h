@@ -34,7 +34,7 @@ class Follower {
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
-  const v1::SharedMemory shared_memory_;
+  const v1::CollectiveAddress collective_address_;
   FollowerSource source_;
 };
 

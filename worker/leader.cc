@@ -57,6 +57,7 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
     : options_(options),
       rank_(rank),
       failure_(failure),
+      collective_address_(membership.collective_address),
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
       admission_(&inbox_, &router_, StreamOptions(*rank)),
@@ -95,6 +96,12 @@ absl::Status Leader::Prepare() {
       server_, GrpcServer::Start(options_.listen, "listen", {&service_},
                                  {v1::Worker::service_full_name()}));
   failure_->OnFailure([this](const auto&) { server_->SetServing(false); });
+  if (const absl::Status met = rank_->MeetRanks(collective_address_);
+      !met.ok()) {
+    // That a rank left may be seen here first.
+    failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
+    return failure_->status();
+  }
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   LOG(INFO) << rank_->Description();
   drain_ = std::make_unique<Drain>(&admission_, &router_, &inbox_,
@@ -147,7 +154,7 @@ void Leader::OnFailure(const GroupFailure::Cause& cause) {
   const absl::Status status = failure_->status();
   admission_.Close(status.message());
   inbox_.Close(status);
-  rank_->collective()->Abort(cause.ToString());
+  rank_->AbortCollective(cause.ToString());
   source_.TellFailure(cause);
   router_.FailAll(status);
 }

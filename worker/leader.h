@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/grpc_server.h"
+#include "proto/group.pb.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/leader_source.h"
 #include "worker/group/membership.h"
@@ -28,8 +29,7 @@ namespace lockstep {
 // Made and run once, on the main thread.
 class Leader {
  public:
-  // `rank`, which has agreed and has a collective, and `failure` must outlive
-  // this.
+  // `rank`, which has agreed, and `failure` must outlive this.
   Leader(const WorkerOptions& options, Rank* rank, Membership membership,
          GroupFailure* failure);
   ~Leader();
@@ -48,6 +48,7 @@ class Leader {
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
+  const v1::CollectiveAddress collective_address_;
   RequestInbox inbox_;
   OutputRouter router_;
   Admission admission_;

@@ -13,6 +13,7 @@
 
 #include "common/environment_flags.h"
 #include "common/status_macros.h"
+#include "worker/collectives/collective_kind.h"
 #include "worker/follower.h"
 #include "worker/group/address.h"
 #include "worker/group/group_failure.h"
@@ -50,13 +51,22 @@ absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
   return LocalRanks::Start(arguments, children);
 }
 
+// Other hosts reach this one as the leader does, and the leader by its address.
+absl::Status OpenCollective(const WorkerOptions& options, Rank& rank) {
+  std::string host;
+  if (options.rank.collective == CollectiveKind::kGloo) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        host, HostTowards(options.leader_address, "leader_address"));
+  }
+  return rank.OpenCollective(host);
+}
+
 absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
                                   const WorkerOptions& options, Rank& rank,
                                   LocalRanks& local_ranks) {
   LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank.hello());
   std::random_device random;
   RendezvousLeader::Options gather;
-  LOCKSTEP_ASSIGN_OR_RETURN(gather.shared_memory, rank.CreateCollective());
   gather.timeout = options.group_timeout;
   gather.report_every = kReportEvery;
   gather.epoch = uint64_t{random()} << 32 | random();
@@ -68,7 +78,6 @@ template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
                    Membership membership, LocalRanks& local_ranks) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
-  LOG(INFO) << "rank " << options.rank.rank << ": the group has formed";
   // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
   absl::Status status;
@@ -93,6 +102,7 @@ absl::Status RunLeader(const WorkerOptions& options,
   LOCKSTEP_ASSIGN_OR_RETURN(auto local_ranks,
                             StartLocalRanks(options, arguments, address));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+  LOCKSTEP_RETURN_IF_ERROR(OpenCollective(options, *rank));
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
                             Gather(*rendezvous, options, *rank, *local_ranks));
   return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks);
@@ -105,6 +115,7 @@ absl::Status RunFollower(const WorkerOptions& options,
       auto local_ranks,
       StartLocalRanks(options, arguments, options.leader_address));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
+  LOCKSTEP_RETURN_IF_ERROR(OpenCollective(options, *rank));
   LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
   LOCKSTEP_ASSIGN_OR_RETURN(
       Membership membership,

@@ -10,6 +10,7 @@
 #include "common/byte_size.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
+#include "worker/collectives/collective_kind.h"
 #include "worker/runtime/numerics.h"
 
 DEFINE_string(model, "",
@@ -30,6 +31,15 @@ DEFINE_int32(local_ranks, 0,
 DEFINE_int32(local_index, 0,
              "This rank's place among those of its host; above 0 it was "
              "started by the first. Set by that one.");
+DEFINE_int32(num_nodes, 1,
+             "Hosts of the group; each has as many of its ranks, which it "
+             "starts. It must divide --tensor_parallel_size.");
+DEFINE_int32(node_rank, 0,
+             "This host's number among --num_nodes; 0 has the leader.");
+DEFINE_string(collective, "auto",
+              "How ranks exchange tensors: shared_memory, gloo (TCP) or auto "
+              "(shared_memory where --num_nodes is 1, else gloo). It changes "
+              "no bit of an answer. The same on all ranks.");
 DEFINE_int32(group_timeout, 120,
              "Seconds within which all ranks must have joined.");
 DEFINE_int32(drain_timeout, 30,
@@ -130,14 +140,54 @@ absl::StatusOr<int64_t> KvCacheMemoryBytes() {
       "\"; it must be auto or a size such as 512MiB, 2GiB or 65536 (bytes)."));
 }
 
-int NumLocalRanks() {
-  if (FLAGS_local_ranks > 0) return FLAGS_local_ranks;
-  return FLAGS_tensor_parallel_size - FLAGS_rank;
+// Of a first rank of its host, where several are said by --num_nodes.
+absl::Status CheckNodes() {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("num_nodes", FLAGS_num_nodes, 1,
+                                          FLAGS_tensor_parallel_size));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("node_rank", FLAGS_node_rank, 0, FLAGS_num_nodes - 1));
+  if (FLAGS_tensor_parallel_size % FLAGS_num_nodes != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--num_nodes is ", FLAGS_num_nodes,
+                     "; it must divide --tensor_parallel_size of ",
+                     FLAGS_tensor_parallel_size, "."));
+  }
+  if (FLAGS_num_nodes == 1 || FLAGS_local_index > 0) return absl::OkStatus();
+  if (FLAGS_rank != 0 || FLAGS_local_ranks != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", FLAGS_rank != 0 ? "rank" : "local_ranks", " is ",
+        FLAGS_rank != 0 ? FLAGS_rank : FLAGS_local_ranks,
+        "; with --num_nodes it follows from --node_rank: leave it out."));
+  }
+  if (FLAGS_leader_address.empty()) {
+    return absl::InvalidArgumentError(
+        "--leader_address is not given; with --num_nodes it is the host:port "
+        "of the first host at which the others reach it.");
+  }
+  return absl::OkStatus();
 }
 
-std::string LeaderAddress() {
+// The ranks of this host: the first, or that which it has started this process
+// as, and how many there are.
+struct Placement {
+  int rank = 0;
+  int local_ranks = 0;
+};
+
+Placement PlacementFromFlags() {
+  if (FLAGS_num_nodes > 1 && FLAGS_local_index == 0) {
+    const int local_ranks = FLAGS_tensor_parallel_size / FLAGS_num_nodes;
+    return {.rank = FLAGS_node_rank * local_ranks, .local_ranks = local_ranks};
+  }
+  return {.rank = FLAGS_rank,
+          .local_ranks = FLAGS_local_ranks > 0
+                             ? FLAGS_local_ranks
+                             : FLAGS_tensor_parallel_size - FLAGS_rank};
+}
+
+std::string LeaderAddress(int local_ranks) {
   if (!FLAGS_leader_address.empty()) return FLAGS_leader_address;
-  const bool all_are_local = NumLocalRanks() == FLAGS_tensor_parallel_size;
+  const bool all_are_local = local_ranks == FLAGS_tensor_parallel_size;
   return all_are_local ? kAnyLocalPort : kDefaultLeaderAddress;
 }
 
@@ -150,6 +200,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
         "file.");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckRanges());
+  LOCKSTEP_RETURN_IF_ERROR(CheckNodes());
   LOCKSTEP_RETURN_IF_ERROR(CheckPageSize());
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
@@ -159,16 +210,22 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
       ParseNumerics(FLAGS_arithmetic, FLAGS_kv_cache_type));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_cache_memory_bytes,
                             KvCacheMemoryBytes());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const CollectiveKind collective,
+      ParseCollective(FLAGS_collective, FLAGS_tensor_parallel_size,
+                      FLAGS_num_nodes));
+  const Placement placement = PlacementFromFlags();
 
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
-                  .rank = FLAGS_rank,
+                  .rank = placement.rank,
                   .size = FLAGS_tensor_parallel_size,
                   .local_index = FLAGS_local_index,
-                  .local_ranks = NumLocalRanks(),
+                  .local_ranks = placement.local_ranks,
                   .threads = FLAGS_threads,
                   .cpu_isa = FLAGS_cpu_isa,
                   .numerics = numerics,
+                  .collective = collective,
                   .page_size = FLAGS_page_size,
                   .kv_cache_memory_bytes = kv_cache_memory_bytes,
                   .num_pages = FLAGS_num_pages,
@@ -179,9 +236,11 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                                   ? DefaultModelName(FLAGS_model)
                                   : FLAGS_served_model_name;
   options.listen = FLAGS_listen;
-  options.leader_address = LeaderAddress();
+  options.leader_address = LeaderAddress(placement.local_ranks);
   options.starts_local_ranks =
       FLAGS_local_index == 0 && options.rank.local_ranks > 1;
+  options.num_nodes = FLAGS_num_nodes;
+  options.node_rank = FLAGS_node_rank;
   options.group_timeout = absl::Seconds(FLAGS_group_timeout);
   options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
   options.step_timeout = absl::Seconds(FLAGS_step_timeout);
@@ -214,6 +273,9 @@ std::string WorkerOptions::ToString() const {
   add("leader_address", leader_address);
   add("local_ranks", rank.local_ranks);
   add("local_index", rank.local_index);
+  add("num_nodes", num_nodes);
+  add("node_rank", node_rank);
+  add("collective", CollectiveName(rank.collective));
   add("group_timeout", absl::ToInt64Seconds(group_timeout));
   add("drain_timeout", absl::ToInt64Seconds(drain_timeout));
   add("step_timeout", absl::ToInt64Seconds(step_timeout));

@@ -16,6 +16,8 @@ struct WorkerOptions {
   std::string served_model_name;
   std::string listen;          // host:port of the gRPC service, the leader's
   std::string leader_address;  // host:port of the rendezvous
+  int num_nodes = 1;
+  int node_rank = 0;
   // This process started the ranks after it on this host, or was started so.
   bool starts_local_ranks = false;
   absl::Duration group_timeout;

@@ -51,6 +51,62 @@ TEST_F(OptionsTest, RanksOnOtherHostsNeedAKnownPort) {
   EXPECT_EQ(OptionsFromFlags()->leader_address, "127.0.0.1:7000");
 }
 
+TEST_F(OptionsTest, AHostStartsItsShareOfTheRanks) {
+  Set("tensor_parallel_size", "6");
+  Set("num_nodes", "3");
+  Set("node_rank", "2");
+  Set("leader_address", "10.0.0.1:7000");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->rank.rank, 4);
+  EXPECT_EQ(options->rank.local_ranks, 2);
+  EXPECT_TRUE(options->starts_local_ranks);
+  EXPECT_EQ(options->rank.collective, CollectiveKind::kGloo);
+}
+
+// What it gives its children comes after its own flags.
+TEST_F(OptionsTest, ARankThatAHostStartedIsWhatItWasTold) {
+  Set("tensor_parallel_size", "6");
+  Set("num_nodes", "3");
+  Set("node_rank", "2");
+  Set("leader_address", "10.0.0.1:7000");
+  Set("rank", "5");
+  Set("local_index", "1");
+  Set("local_ranks", "2");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->rank.rank, 5);
+  EXPECT_EQ(options->rank.local_ranks, 2);
+  EXPECT_FALSE(options->starts_local_ranks);
+}
+
+TEST_F(OptionsTest, RanksOfSeveralHostsMustDivideAndFollowFromTheHosts) {
+  Set("tensor_parallel_size", "4");
+  Set("num_nodes", "3");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--num_nodes is 3; it must divide --tensor_parallel_size of 4.");
+  Set("num_nodes", "8");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--num_nodes is 8; it must be 1 to 4.");
+  Set("num_nodes", "2");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--leader_address is not given; with --num_nodes it is the "
+            "host:port of the first host at which the others reach it.");
+  Set("node_rank", "2");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--node_rank is 2; it must be 0 to 1.");
+  Set("node_rank", "1");
+  Set("rank", "2");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--rank is 2; with --num_nodes it follows from --node_rank: leave "
+            "it out.");
+  Set("rank", "0");
+  Set("local_ranks", "2");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--local_ranks is 2; with --num_nodes it follows from --node_rank: "
+            "leave it out.");
+}
+
 TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
   const struct {
     const char* flag;
@@ -79,6 +135,8 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
        "--arithmetic is \"exact\"; it must be fast or strict."},
       {"kv_cache_type", "",
        "--kv_cache_type is \"\"; it must be auto, fp32, fp16, bf16 or int8."},
+      {"collective", "mpi",
+       "--collective is \"mpi\"; it must be auto, shared_memory or gloo."},
       {"max_queued_requests", "0",
        "--max_queued_requests is 0; it must be 1 to 1048576."},
   };
@@ -122,10 +180,14 @@ TEST_F(OptionsTest, WhatTheRanksCompareAreFlags) {
 
 TEST_F(OptionsTest, AreWrittenAsFlags) {
   Set("max_context", "77");
+  Set("tensor_parallel_size", "2");
   const std::string text = OptionsFromFlags()->ToString();
   EXPECT_EQ(text.find("--model=/models/tiny.gguf "), 0);
   EXPECT_NE(text.find(" --max_context=77 "), text.npos);
   EXPECT_NE(text.find(" --kv_cache_memory=auto "), text.npos);
+  EXPECT_NE(text.find(" --num_nodes=1 --node_rank=0 "
+                      "--collective=shared_memory "),
+            text.npos);
   EXPECT_NE(text.find(" --arithmetic=fast --kv_cache_type=fp16 "), text.npos);
 }
 

@@ -15,7 +15,7 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN_FOLDERS = {pathlib.Path("."), pathlib.Path("docs")}
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PATH = re.compile(r"`([a-z][a-z0-9_]*/[A-Za-z0-9_/.]*(?:\.(?:h|cc|py|sh|proto|bzl)|/))`")
-FLAG = re.compile(r"(?<![\w-])--(?:no)?([a-z][a-z0-9_]{2,})\b")
+FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9_]{2,})\b")
 DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
 OTHERS_FLAGS = {"config", "test_arg", "test_filter", "test_env", "test_output", "curses"}
 
@@ -68,7 +68,12 @@ class DocumentationTest(unittest.TestCase):
                 known.update(FLAG.findall(checkout.text(path)))
         for document in documents():
             for flag in FLAG.findall(checkout.text(document)):
-                self.assertIn(flag, known, f"{document}: there is no flag --{flag}")
+                # A switch may be turned off: --noNAME.
+                self.assertIn(
+                    flag.removeprefix("no") if flag not in known else flag,
+                    known,
+                    f"{document}: there is no flag --{flag}",
+                )
 
     def test_links_lead_somewhere(self):
         for document in documents():

@@ -20,6 +20,7 @@ namespace {
 
 using ::lockstep::testing::Process;
 using ::lockstep::testing::WorkerTest;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int kKilled = 128 + SIGKILL;
@@ -141,6 +142,17 @@ TEST_F(WorkerFailureTest, AFollowerKilledInAStepEndsStreamsAndProcesses) {
   EXPECT_THAT(group.leader->output(), HasSubstr("the group failed: rank 2"));
 }
 
+TEST_F(WorkerFailureTest, AFollowerKilledInAStepOverTcpIsTheOneNamed) {
+  Group group(3, {"--collective=gloo"});
+  Call call(*group.stub, Request(kEndlessTokens));
+  ASSERT_TRUE(call.ReadDelta());
+  kill(group.followers[1], SIGKILL);
+  const grpc::Status status = call.ReadToEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("rank 2 failed first: "));
+  group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
+}
+
 TEST_F(WorkerFailureTest, ALeaderKilledInAStepEndsItsFollowers) {
   Group group(3);
   Call call(*group.stub, Request(kEndlessTokens));
@@ -191,8 +203,9 @@ TEST_F(WorkerFailureTest, AFollowerOfOtherFlagsIsRefusedByTheirNames) {
                         absl::StrCat("--leader_address=", group.address)}));
   EXPECT_EQ(other->WaitForExit(kTimeout).value_or(-1), 1);
   EXPECT_THAT(other->output(),
-              HasSubstr("refused: rank 2 has another --page_size than the "
-                        "leader: its is 32, the leader's is 16."));
+              AllOf(HasSubstr("refused: rank 2 on "),
+                    HasSubstr(" has another --page_size than the leader: its "
+                              "is 32, the leader's is 16.")));
 }
 
 }  // namespace

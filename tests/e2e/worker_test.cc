@@ -55,6 +55,19 @@ TEST_F(WorkerTest, TwoRanksGiveTheTokensOfOne) {
   EXPECT_EQ(ModelOf(one).fingerprint(), ModelOf(two).fingerprint());
 }
 
+TEST_F(WorkerTest, RanksThatMeetOverTcpGiveTheTokensOfThoseThatShareMemory) {
+  Group memory(4), tcp(4, {"--collective=gloo"});
+  EXPECT_EQ(ServerOf(memory).collective(), "shared_memory");
+  EXPECT_EQ(ServerOf(tcp).collective(), "gloo");
+  EXPECT_THAT(tcp.leader->output(), HasSubstr("gloo collectives"));
+  Call over_memory(*memory.stub, Request(50)), over_tcp(*tcp.stub, Request(50));
+  EXPECT_TRUE(over_memory.ReadToEnd().ok());
+  EXPECT_TRUE(over_tcp.ReadToEnd().ok());
+  EXPECT_EQ(over_memory.tokens.size(), 50);
+  EXPECT_EQ(over_memory.tokens, over_tcp.tokens);
+  EXPECT_EQ(ModelOf(memory).fingerprint(), ModelOf(tcp).fingerprint());
+}
+
 TEST_F(WorkerTest, SaysWhatItsBitsDependOn) {
   Group strict(1, {"--arithmetic=strict"});
   Group fast(1, {"--arithmetic=fast", "--kv_cache_type=int8"});

@@ -4,10 +4,17 @@
 #include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 
+#include <boost/asio/ip/udp.hpp>
+
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
+namespace {
+
+constexpr uint16_t kAnyPort = 9;  // not 0
+
+}  // namespace
 
 absl::StatusOr<HostPort> ParseHostPort(absl::string_view address,
                                        absl::string_view flag) {
@@ -38,6 +45,31 @@ absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
                                                ": ", error.message(), "."));
   }
   return found.begin()->endpoint();
+}
+
+absl::StatusOr<std::string> HostTowards(absl::string_view address,
+                                        absl::string_view flag) {
+  using boost::asio::ip::udp;
+  boost::asio::io_context context;
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto endpoint,
+                            Resolve(context, address, flag));
+  if (endpoint.address().is_unspecified()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, " is \"", address,
+                     "\"; with --collective=gloo it must be an address that ",
+                     "the other hosts reach."));
+  }
+  // A datagram socket that connects only asks for the route.
+  const udp::endpoint target(endpoint.address(), kAnyPort);
+  udp::socket socket(context);
+  boost::system::error_code error;
+  udp::endpoint own;
+  socket.connect(target, error);
+  if (!error) own = socket.local_endpoint(error);
+  if (!error) return own.address().to_string();
+  return absl::UnavailableError(absl::StrCat("there is no way to --", flag, " ",
+                                             address, " (", error.message(),
+                                             ")."));
 }
 
 absl::Status CheckCanListen(absl::string_view address, absl::string_view flag) {

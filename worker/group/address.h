@@ -24,6 +24,11 @@ absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
     boost::asio::io_context& context, absl::string_view address,
     absl::string_view flag);
 
+// The address of this host on the way to `address`: that which whoever runs
+// there sees. Sends nothing. INVALID_ARGUMENT and UNAVAILABLE name the flag.
+absl::StatusOr<std::string> HostTowards(absl::string_view address,
+                                        absl::string_view flag);
+
 // Whether a server could listen there now. UNAVAILABLE names the flag.
 absl::Status CheckCanListen(absl::string_view address, absl::string_view flag);
 

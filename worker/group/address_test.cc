@@ -31,6 +31,19 @@ TEST(Resolve, FindsALiteralAddress) {
   EXPECT_TRUE(endpoint->address().is_loopback());
 }
 
+TEST(HostTowards, IsThisHostsAddressOnThatWay) {
+  EXPECT_EQ(*HostTowards("127.0.0.1:0", "leader_address"), "127.0.0.1");
+  // All of 127/8 is this host's; it is called by what it calls.
+  EXPECT_EQ(*HostTowards("127.0.0.2:7000", "leader_address"), "127.0.0.1");
+}
+
+TEST(HostTowards, AnAddressThatIsEveryHostsIsRefused) {
+  EXPECT_EQ(HostTowards("0.0.0.0:7000", "leader_address").status(),
+            absl::InvalidArgumentError(
+                "--leader_address is \"0.0.0.0:7000\"; with --collective=gloo "
+                "it must be an address that the other hosts reach."));
+}
+
 TEST(CheckCanListen, NamesTheFlagWhenTheAddressIsInUse) {
   EXPECT_TRUE(CheckCanListen("127.0.0.1:0", "listen").ok());
   boost::asio::io_context context;

@@ -12,16 +12,16 @@ namespace {
 using google::protobuf::FieldDescriptor;
 
 template <typename T>
-absl::Status CheckSame(int rank, absl::string_view what, const T& leader,
-                       const T& follower) {
-  if (leader == follower) return absl::OkStatus();
+absl::Status CheckSame(const v1::Hello& follower, absl::string_view what,
+                       const T& leaders, const T& own) {
+  if (leaders == own) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "rank ", rank, " has another ", what, " than the leader: its is ",
-      follower, ", the leader's is ", leader, "."));
+      NameOf(follower), " has another ", what, " than the leader: its is ", own,
+      ", the leader's is ", leaders, "."));
 }
 
-absl::Status CheckSameFlags(int rank, const v1::RankFlags& leader,
-                            const v1::RankFlags& follower) {
+absl::Status CheckSameFlags(const v1::Hello& leader,
+                            const v1::Hello& follower) {
   const google::protobuf::Descriptor& flags = *v1::RankFlags::GetDescriptor();
   const google::protobuf::Reflection& values = *v1::RankFlags::GetReflection();
   for (int i = 0; i < flags.field_count(); ++i) {
@@ -31,36 +31,42 @@ absl::Status CheckSameFlags(int rank, const v1::RankFlags& leader,
                  ? values.GetString(message, flag)
                  : absl::StrCat(values.GetUInt32(message, flag));
     };
-    LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, absl::StrCat("--", flag->name()),
-                                       value(leader), value(follower)));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckSame(follower, absl::StrCat("--", flag->name()),
+                  value(leader.flags()), value(follower.flags())));
   }
   return absl::OkStatus();
 }
 
-// The collectives of this build are shared memory.
+// What ranks that share memory must.
 absl::Status CheckSameHost(const v1::Hello& leader, const v1::Hello& follower) {
   if (leader.boot_id() != follower.boot_id()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "rank ", follower.rank(), " runs on another host than the leader ",
-        "(boot id ", follower.boot_id(), ", the leader's is ", leader.boot_id(),
-        "); ranks exchange tensors over shared memory, so all of "
-        "--tensor_parallel_size must run on one host."));
+        NameOf(follower), " runs on another host than the leader (boot id ",
+        follower.boot_id(), ", the leader's is ", leader.boot_id(),
+        "), but --collective is shared_memory; give all ranks "
+        "--collective=gloo, or --num_nodes."));
   }
   if (leader.pid_namespace() != follower.pid_namespace()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "rank ", follower.rank(), " can not see the leader's process (its ",
-        "PID namespace is ", follower.pid_namespace(), ", the leader's is ",
+        NameOf(follower), " can not see the leader's process (its PID ",
+        "namespace is ", follower.pid_namespace(), ", the leader's is ",
         leader.pid_namespace(), "); ranks share memory through /proc, so ",
-        "start them in one container or let the containers share it."));
+        "start them in one container, let the containers share it, or give ",
+        "all ranks --collective=gloo."));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
+std::string NameOf(const v1::Hello& hello) {
+  return absl::StrCat("rank ", hello.rank(), hello.host().empty() ? "" : " on ",
+                      hello.host());
+}
+
 absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower) {
-  const int rank = follower.rank();
-  LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "--tensor_parallel_size",
+  LOCKSTEP_RETURN_IF_ERROR(CheckSame(follower, "--tensor_parallel_size",
                                      leader.tensor_parallel_size(),
                                      follower.tensor_parallel_size()));
   if (follower.rank() == 0 ||
@@ -71,13 +77,17 @@ absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower) {
                      leader.tensor_parallel_size() - 1, "."));
   }
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckSame(rank, "build", leader.build_id(), follower.build_id()));
-  LOCKSTEP_RETURN_IF_ERROR(CheckSame(rank, "model (fingerprint)",
+      CheckSame(follower, "build", leader.build_id(), follower.build_id()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSame(follower, "model (fingerprint)",
                                      leader.model_fingerprint(),
                                      follower.model_fingerprint()));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckSameFlags(rank, leader.flags(), follower.flags()));
-  return CheckSameHost(leader, follower);
+  LOCKSTEP_RETURN_IF_ERROR(CheckSameFlags(leader, follower));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSame(
+      follower, "number of addresses", leader.collective_address().gloo_size(),
+      follower.collective_address().gloo_size()));
+  return leader.collective_address().has_shared_memory()
+             ? CheckSameHost(leader, follower)
+             : absl::OkStatus();
 }
 
 }  // namespace lockstep

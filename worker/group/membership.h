@@ -14,8 +14,9 @@ namespace lockstep {
 // What a rank holds once its group has formed.
 struct Membership {
   uint64_t epoch = 0;
-  int num_pages = 0;               // the minimum over the ranks
-  v1::SharedMemory shared_memory;  // of the collectives; a follower's
+  int num_pages = 0;  // the minimum over the ranks
+  // What this rank joins the collectives of the others by.
+  v1::CollectiveAddress collective_address;
   // Of `links`; not started yet.
   std::unique_ptr<IoThread> io;
   // The leader's: ranks 1, 2, …; a follower's: the leader.

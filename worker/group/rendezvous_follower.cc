@@ -154,7 +154,7 @@ absl::StatusOr<Membership> JoinGroup(const std::string& address,
   }
   membership.epoch = reply.welcome().epoch();
   membership.num_pages = reply.welcome().num_pages();
-  membership.shared_memory = reply.welcome().shared_memory();
+  membership.collective_address = reply.welcome().collective_address();
   membership.links.push_back(std::move(joining.socket()));
   membership.received = std::move(joining.received());
   return membership;

@@ -52,19 +52,22 @@ bool SendReply(tcp::socket& socket, const v1::HelloReply& reply) {
 
 }  // namespace
 
-// One wait for the followers. Connections are served side by side, so that one
-// that says nothing, or nonsense, holds up nobody.
+// One wait for the followers, and from then on a refusal of whoever else comes.
+// Connections are served side by side, so that one that says nothing, or
+// nonsense, holds up nobody.
 class RendezvousLeader::Gathering {
  public:
-  Gathering(boost::asio::io_context& context, tcp::acceptor& acceptor,
+  Gathering(boost::asio::io_context& context, tcp::acceptor acceptor,
             const v1::Hello& own, const Options& options)
       : context_(context),
-        acceptor_(acceptor),
+        acceptor_(std::move(acceptor)),
         own_(own),
         options_(options),
         accept_again_(context) {}
 
   absl::Status WaitForAll();
+  // Of all that have come; whoever comes later is refused, on the thread that
+  // runs the context. The object is to live as long as that.
   absl::StatusOr<Membership> Welcome();
 
  private:
@@ -81,19 +84,24 @@ class RendezvousLeader::Gathering {
   void Hear(tcp::socket socket);
   void ReadHello(CallerPtr caller);
   void OnHello(Caller& caller, const std::string& bytes);
+  // Why a Hello that fits can not join; empty where it can.
+  std::string WhyTaken(const v1::Hello& hello);
   void Refuse(Caller& caller, absl::string_view reason);
   void CloseAll();
+  // What a rank joins the others' collectives by.
+  v1::CollectiveAddress CollectiveAddressFor(int rank) const;
   std::vector<int> MissingRanks() const;
 
   boost::asio::io_context& context_;
-  tcp::acceptor& acceptor_;
-  const v1::Hello& own_;
-  const Options& options_;
+  tcp::acceptor acceptor_;
+  const v1::Hello own_;
+  const Options options_;
   boost::asio::steady_timer accept_again_;
   std::deque<CallerPtr> callers_;      // in order of arrival
   std::map<int, tcp::socket> joined_;  // by rank
   std::map<int, v1::Hello> hellos_;
   std::string last_refusal_;
+  bool has_formed_ = false;
 };
 
 absl::Status RendezvousLeader::Gathering::WaitForAll() {
@@ -122,7 +130,8 @@ absl::Status RendezvousLeader::Gathering::WaitForAll() {
       next_report = waited + options_.report_every;
     }
   }
-  CloseAll();
+  // Nobody else is to come to a group of one.
+  if (!status.ok() || own_.tensor_parallel_size() == 1) CloseAll();
   return status;
 }
 
@@ -134,18 +143,38 @@ absl::StatusOr<Membership> RendezvousLeader::Gathering::Welcome() {
     num_pages = std::min(num_pages, hello.num_pages());
   }
   membership.num_pages = num_pages;
+  membership.collective_address = CollectiveAddressFor(/*rank=*/0);
   v1::HelloReply reply;
   reply.mutable_welcome()->set_epoch(membership.epoch);
   reply.mutable_welcome()->set_num_pages(membership.num_pages);
-  *reply.mutable_welcome()->mutable_shared_memory() = options_.shared_memory;
   for (auto& [rank, socket] : joined_) {
+    *reply.mutable_welcome()->mutable_collective_address() =
+        CollectiveAddressFor(rank);
     if (!SendReply(socket, reply)) {
-      return absl::UnavailableError(
-          absl::StrCat("rank ", rank, " left before the group had formed."));
+      CloseAll();
+      return absl::UnavailableError(absl::StrCat(
+          NameOf(hellos_[rank]), " left before the group had formed."));
     }
     membership.links.push_back(std::move(socket));
   }
+  has_formed_ = true;
   return membership;
+}
+
+v1::CollectiveAddress RendezvousLeader::Gathering::CollectiveAddressFor(
+    int rank) const {
+  v1::CollectiveAddress address;
+  if (own_.collective_address().has_shared_memory()) {
+    *address.mutable_shared_memory() =
+        own_.collective_address().shared_memory();
+  }
+  // CheckHello has seen that all have as many.
+  if (own_.collective_address().gloo_size() == 0) return address;
+  address.add_gloo(own_.collective_address().gloo(rank));
+  for (const auto& [other, hello] : hellos_) {
+    address.add_gloo(hello.collective_address().gloo(rank));
+  }
+  return address;
 }
 
 // Where no connection can be had, such as with no file descriptor left, the
@@ -195,19 +224,28 @@ void RendezvousLeader::Gathering::OnHello(Caller& caller,
   if (!hello.ParseFromString(bytes)) return;
   const absl::Status fits = CheckHello(own_, hello);
   if (!fits.ok()) return Refuse(caller, fits.message());
+  const std::string taken = WhyTaken(hello);
+  if (!taken.empty()) return Refuse(caller, taken);
   const int rank = hello.rank();
-  if (const auto other = joined_.find(rank); other != joined_.end()) {
-    if (!HasEnded(other->second)) {
-      return Refuse(caller, absl::StrCat("rank ", rank,
-                                         " has joined already, as process ",
-                                         hellos_[rank].process_id(), "."));
-    }
-    joined_.erase(other);
-  }
   ConfigureSocket(caller.socket);
-  joined_.emplace(rank, std::move(caller.socket));
+  joined_.insert_or_assign(rank, std::move(caller.socket));
+  LOG(INFO) << "rank " << rank << " has joined, as process "
+            << hello.process_id() << " on " << hello.host();
   hellos_[rank] = std::move(hello);
-  LOG(INFO) << "rank " << rank << " has joined";
+}
+
+std::string RendezvousLeader::Gathering::WhyTaken(const v1::Hello& hello) {
+  const auto before = hellos_.find(hello.rank());
+  if (before == hellos_.end()) return "";
+  const std::string joined = absl::StrCat(
+      "rank ", hello.rank(), " has joined already, as process ",
+      before->second.process_id(), before->second.host().empty() ? "" : " on ",
+      before->second.host());
+  if (has_formed_) {
+    return absl::StrCat("the group has formed, and ", joined,
+                        "; a group starts again as a whole.");
+  }
+  return HasEnded(joined_.at(hello.rank())) ? "" : absl::StrCat(joined, ".");
 }
 
 void RendezvousLeader::Gathering::Refuse(Caller& caller,
@@ -252,6 +290,7 @@ absl::StatusOr<std::unique_ptr<RendezvousLeader>> RendezvousLeader::Listen(
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  if (!error) result->port_ = acceptor.local_endpoint(error).port();
   if (error) {
     return absl::UnavailableError(absl::StrCat(
         "the leader cannot listen on ", address, " (", error.message(),
@@ -260,13 +299,13 @@ absl::StatusOr<std::unique_ptr<RendezvousLeader>> RendezvousLeader::Listen(
   return result;
 }
 
-int RendezvousLeader::port() const { return acceptor_.local_endpoint().port(); }
-
 absl::StatusOr<Membership> RendezvousLeader::Gather(const v1::Hello& own,
                                                     const Options& options) {
-  Gathering gathering(io_->context(), acceptor_, own, options);
-  LOCKSTEP_RETURN_IF_ERROR(gathering.WaitForAll());
-  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership, gathering.Welcome());
+  auto gathering = std::make_shared<Gathering>(
+      io_->context(), std::move(acceptor_), own, options);
+  LOCKSTEP_RETURN_IF_ERROR(gathering->WaitForAll());
+  LOCKSTEP_ASSIGN_OR_RETURN(Membership membership, gathering->Welcome());
+  io_->Keep(std::move(gathering));
   membership.io = std::move(io_);
   return membership;
 }

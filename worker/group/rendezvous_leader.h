@@ -30,7 +30,6 @@ class RendezvousLeader {
     absl::Duration timeout = absl::Seconds(120);
     absl::Duration report_every = absl::Seconds(5);
     uint64_t epoch = 1;
-    v1::SharedMemory shared_memory;
     // Asked several times a second; an error, of a local rank that has ended,
     // ends the wait.
     std::function<absl::Status()> check;
@@ -41,12 +40,13 @@ class RendezvousLeader {
   static absl::StatusOr<std::unique_ptr<RendezvousLeader>> Listen(
       const std::string& address);
 
-  int port() const;
+  int port() const { return port_; }
 
   // Waits for ranks 1 to tensor_parallel_size - 1, refuses whoever does not fit
   // (see CheckHello) and goes on waiting, and welcomes all once they are there.
   // DEADLINE_EXCEEDED names the ranks that are missing and the last refusal.
-  // Called once.
+  // Called once. While the membership's I/O thread runs, whoever comes after
+  // that is refused by name: a group starts again as a whole.
   absl::StatusOr<Membership> Gather(const v1::Hello& own,
                                     const Options& options);
 
@@ -57,6 +57,7 @@ class RendezvousLeader {
 
   std::unique_ptr<IoThread> io_;  // before acceptor_, which runs on it
   boost::asio::ip::tcp::acceptor acceptor_;
+  int port_ = 0;
 };
 
 }  // namespace lockstep

@@ -28,6 +28,11 @@ v1::Hello HelloOf(int rank, int size, int num_pages = 100) {
   hello.set_build_id("build");
   hello.set_num_pages(num_pages);
   hello.set_process_id(1000 + rank);
+  hello.set_host(absl::StrCat("node-", rank));
+  if (rank == 0) {
+    hello.mutable_collective_address()->mutable_shared_memory()->set_process_id(
+        77);
+  }
   return hello;
 }
 
@@ -54,7 +59,6 @@ RendezvousLeader::Options Patient() {
   RendezvousLeader::Options options;
   options.timeout = kTimeout;
   options.epoch = 42;
-  options.shared_memory.set_process_id(77);
   return options;
 }
 
@@ -67,7 +71,7 @@ TEST(Rendezvous, AllAgreeOnEpochPagesAndCollective) {
       ASSERT_TRUE(joined.ok()) << joined.status();
       EXPECT_EQ(joined->epoch, 42);
       EXPECT_EQ(joined->num_pages, 97);
-      EXPECT_EQ(joined->shared_memory.process_id(), 77);
+      EXPECT_EQ(joined->collective_address.shared_memory().process_id(), 77);
     });
   }
   const auto group = leader->Gather(HelloOf(0, 4), Patient());
@@ -75,6 +79,60 @@ TEST(Rendezvous, AllAgreeOnEpochPagesAndCollective) {
   EXPECT_EQ(group->num_pages, 97);
   EXPECT_EQ(group->links.size(), 3);
   for (std::thread& follower : followers) follower.join();
+}
+
+// "FROM>TO": what rank TO connects to rank FROM by.
+v1::Hello HelloOverGloo(int rank, int size) {
+  v1::Hello hello = HelloOf(rank, size);
+  hello.clear_collective_address();
+  for (int other = 0; other < size; ++other) {
+    hello.mutable_collective_address()->add_gloo(
+        other == rank ? "" : absl::StrCat(rank, ">", other));
+  }
+  return hello;
+}
+
+TEST(Rendezvous, PassesOnWhatEachRankConnectsToOthersBy) {
+  const auto expect_addresses = [](const Membership& membership, int rank) {
+    std::vector<std::string> expected;
+    for (int other = 0; other < 3; ++other) {
+      expected.push_back(other == rank ? "" : absl::StrCat(other, ">", rank));
+    }
+    EXPECT_THAT(membership.collective_address.gloo(),
+                ::testing::ElementsAreArray(expected));
+  };
+  auto leader = Listen();
+  std::vector<std::thread> followers;
+  for (int rank = 2; rank > 0; --rank) {
+    followers.emplace_back([&, address = AddressOf(*leader), rank] {
+      const auto joined = Join(address, HelloOverGloo(rank, 3));
+      ASSERT_TRUE(joined.ok()) << joined.status();
+      expect_addresses(*joined, rank);
+    });
+  }
+  const auto group = leader->Gather(HelloOverGloo(0, 3), Patient());
+  ASSERT_TRUE(group.ok()) << group.status();
+  expect_addresses(*group, 0);
+  for (std::thread& follower : followers) follower.join();
+}
+
+// A rank that starts again by itself, or a second one of its number.
+TEST(Rendezvous, WhoComesAfterTheGroupHasFormedIsRefusedByName) {
+  auto leader = Listen();
+  const std::string address = AddressOf(*leader);
+  std::thread follower([&] { EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok()); });
+  const auto group = leader->Gather(HelloOf(0, 2), Patient());
+  ASSERT_TRUE(group.ok()) << group.status();
+  follower.join();
+  group->io->Start();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Join(address, HelloOf(1, 2)).status(),
+              absl::FailedPreconditionError(absl::StrCat(
+                  "the leader at ", address,
+                  " refused: the group has formed, and rank 1 has joined "
+                  "already, as process 1001 on node-1; a group starts again "
+                  "as a whole.")));
+  }
 }
 
 TEST(Rendezvous, AGroupOfOneIsThereAtOnce) {
@@ -91,9 +149,10 @@ TEST(Rendezvous, ARankThatDiffersIsRefusedAndTheRightOneStillJoins) {
     other.set_build_id("other");
     const auto refused = Join(address, other);
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(refused.status().message()),
-                HasSubstr("rank 1 has another build than the leader: its is "
-                          "other, the leader's is build."));
+    EXPECT_THAT(
+        std::string(refused.status().message()),
+        HasSubstr("rank 1 on node-1 has another build than the leader: its is "
+                  "other, the leader's is build."));
     EXPECT_TRUE(Join(address, HelloOf(1, 2)).ok());
   });
   EXPECT_TRUE(leader->Gather(HelloOf(0, 2), Patient()).ok());
@@ -112,7 +171,8 @@ TEST(Rendezvous, OneOfTwoClaimsToARankIsRefused) {
         return;
       }
       EXPECT_THAT(std::string(result.status().message()),
-                  HasSubstr("rank 1 has joined already, as process 1001."));
+                  HasSubstr("rank 1 has joined already, as process 1001 on "
+                            "node-1."));
       ++refused;
       one_is_refused.Notify();
     };

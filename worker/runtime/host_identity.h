@@ -9,4 +9,7 @@ namespace lockstep {
 std::string BootId();
 std::string PidNamespace();
 
+// The host's name for people.
+std::string HostName();
+
 }  // namespace lockstep

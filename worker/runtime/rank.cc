@@ -2,14 +2,14 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <glog/logging.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "common/status_macros.h"
-#include "worker/collectives/shared_memory_collective.h"
-#include "worker/collectives/single_collective.h"
+#include "worker/collectives/collective_kind.h"
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
@@ -20,6 +20,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kLeastLogitsRows = 64;
+// Every rank calls it as soon as it is welcome.
+constexpr absl::Duration kMeetTimeout = absl::Seconds(20);
 
 // Of one rank's weights once packed.
 int64_t WeightBytes(const RankOptions& options, const ModelFiles& model) {
@@ -70,7 +72,10 @@ Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard,
     : options_(options),
       model_(std::move(model)),
       shard_(std::move(shard)),
-      capacity_(CapacityOf(options_, model_, shard_, kv_memory_bytes)) {}
+      capacity_(CapacityOf(options_, model_, shard_, kv_memory_bytes)),
+      collective_({.kind = options_.collective,
+                   .rank = options_.rank,
+                   .size = options_.size}) {}
 
 Rank::~Rank() = default;
 
@@ -125,10 +130,13 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_max_context(options_.max_context);
   flags.set_arithmetic(options_.numerics.arithmetic_name());
   flags.set_kv_cache_type(options_.numerics.kv_type_name());
+  flags.set_collective(CollectiveName(options_.collective));
   hello.set_num_pages(own_num_pages_);
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
   hello.set_pid_namespace(PidNamespace());
+  hello.set_host(HostName());
+  *hello.mutable_collective_address() = collective_.address();
   return hello;
 }
 
@@ -144,27 +152,13 @@ absl::Status Rank::Agree(int num_pages) {
   return ValidateSchedulerOptions(scheduler_options_);
 }
 
-absl::StatusOr<v1::SharedMemory> Rank::CreateCollective() {
-  v1::SharedMemory shared_memory;
-  if (options_.size == 1) {
-    collective_ = std::make_unique<SingleCollective>();
-    return shared_memory;
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(auto collective,
-                            SharedMemoryCollective::Create(options_.size));
-  const SharedMemoryCollective::Address address = collective->address();
-  shared_memory.set_process_id(address.process_id);
-  shared_memory.set_file_descriptor(address.file_descriptor);
-  collective_ = std::move(collective);
-  return shared_memory;
+absl::Status Rank::OpenCollective(const std::string& host) {
+  return collective_.Open(host);
 }
 
-absl::Status Rank::JoinCollective(const v1::SharedMemory& shared_memory) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      collective_, SharedMemoryCollective::Attach(
-                       {.process_id = shared_memory.process_id(),
-                        .file_descriptor = shared_memory.file_descriptor()},
-                       options_.rank, options_.size));
+absl::Status Rank::MeetRanks(const v1::CollectiveAddress& others) {
+  LOCKSTEP_RETURN_IF_ERROR(collective_.Meet(others, kMeetTimeout));
+  LOG(INFO) << "rank " << options_.rank << ": the group has formed";
   return absl::OkStatus();
 }
 
@@ -218,6 +212,7 @@ v1::ServerInfo Rank::server_info() const {
   info.set_threads_per_rank(threads_);
   info.set_arithmetic(options_.numerics.arithmetic_name());
   info.set_kv_cache_type(options_.numerics.kv_type_name());
+  info.set_collective(CollectiveName(options_.collective));
   return info;
 }
 
@@ -230,9 +225,10 @@ std::string Rank::Description() const {
       absl::StrJoin(model_.weight_types, "+"), ", tensor-parallel size ",
       options_.size, " (bit-identical sizes: ",
       absl::StrJoin(server.identical_tensor_parallel_sizes(), ", "), "), ",
-      server.arithmetic(), " arithmetic, ", server.isa(), ", ", threads_,
-      " threads a rank, ", server.kv_cache_type(), " KV cache of ",
-      scheduler_options_.num_pages, " pages = ", kv_tokens,
+      server.collective(), " collectives, ", server.arithmetic(),
+      " arithmetic, ", server.isa(), ", ", threads_, " threads a rank, ",
+      server.kv_cache_type(), " KV cache of ", scheduler_options_.num_pages,
+      " pages = ", kv_tokens,
       " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
       " MiB a rank, context of ", scheduler_options_.max_context, " tokens");
 }

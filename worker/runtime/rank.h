@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 
 #include <cstdint>
 #include <memory>
@@ -13,12 +14,13 @@
 #include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
 #include "proto/worker.pb.h"
-#include "worker/collectives/collective.h"
+#include "worker/collectives/collective_kind.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/model_engine.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/kv_capacity.h"
 #include "worker/runtime/numerics.h"
+#include "worker/runtime/rank_collective.h"
 #include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
@@ -33,6 +35,7 @@ struct RankOptions {
   int threads = 0;  // of the kernels; 0: the cores, shared among local ranks
   std::string cpu_isa = "auto";
   Numerics numerics;
+  CollectiveKind collective = CollectiveKind::kSingle;
   int page_size = 16;                 // tokens
   int64_t kv_cache_memory_bytes = 0;  // 0: see DefaultKvMemory
   int num_pages = 0;                  // 0: as memory allows
@@ -47,14 +50,14 @@ struct RankOptions {
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options));
 //   …start the other local ranks…              // no thread runs yet
 //   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
-//   LOCKSTEP_ASSIGN_OR_RETURN(auto memory, rank->CreateCollective());  //
-//   leader …rendezvous with rank->hello()…
+//   LOCKSTEP_RETURN_IF_ERROR(rank->OpenCollective(host));
+//   …rendezvous with rank->hello()…
 //   LOCKSTEP_RETURN_IF_ERROR(rank->Agree(num_pages));
-//   LOCKSTEP_RETURN_IF_ERROR(rank->JoinCollective(memory));  // followers
+//   LOCKSTEP_RETURN_IF_ERROR(rank->MeetRanks(collective_address));
 //   LOCKSTEP_RETURN_IF_ERROR(rank->Load());
 //   rank->engine()…
 //
-// One thread, but for the collective's Abort.
+// One thread, but for AbortCollective.
 class Rank {
  public:
   // Maps the model and checks that it can be cut as asked and that there is
@@ -65,20 +68,27 @@ class Rank {
 
   absl::Status StartKernels();
 
-  // All a leader compares. REQUIRES: StartKernels.
+  // Makes what the other ranks join this one's collective by; `host` is this
+  // host's address on the way to the leader, where they need one.
+  absl::Status OpenCollective(const std::string& host);
+
+  // All a leader compares, and what ranks reach this one by. REQUIRES:
+  // StartKernels, OpenCollective.
   absl::StatusOr<v1::Hello> hello() const;
 
-  // The leader's, and what followers join it by. The group holds it from here
-  // on, so that a failure while weights load ends the calls of all ranks too.
-  absl::StatusOr<v1::SharedMemory> CreateCollective();
-  // A follower's. UNAVAILABLE when the leader is gone, or can not be reached.
-  absl::Status JoinCollective(const v1::SharedMemory& shared_memory);
-  Collective* collective() { return collective_.get(); }
+  // Joins the ranks of the group, which the rendezvous has found, and exchanges
+  // known values with them: from then on the group has formed. Each exchange
+  // has a time limit; its failure names the rank.
+  absl::Status MeetRanks(const v1::CollectiveAddress& others);
+
+  // Ends the exchanges of all ranks, in progress and to come. Any thread, at
+  // any time.
+  void AbortCollective(absl::string_view reason) { collective_.Abort(reason); }
 
   // Takes over the number of pages that the group has agreed on.
   absl::Status Agree(int num_pages);
 
-  // After Agree and with a collective. Minutes, for a large model.
+  // After Agree; in a group, after MeetRanks. Minutes, for a large model.
   absl::Status Load();
 
   // After Load.
@@ -114,7 +124,7 @@ class Rank {
 
   std::unique_ptr<kernels::ThreadPool> pool_;
   std::optional<kernels::Ops> ops_;
-  std::unique_ptr<Collective> collective_;
+  RankCollective collective_;
   std::unique_ptr<Engine> engine_;
 };
 
