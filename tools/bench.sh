@@ -83,6 +83,11 @@ bench() {
       build //bench:kernels_bench
       bazel-bin/bench/kernels_bench "$@"
       ;;
-    *) fail "bench measures the engine, serving or the kernels: ./lockstep bench engine" ;;
+    collectives)
+      install
+      build //bench/collectives:collectives_bench
+      bazel-bin/bench/collectives/collectives_bench "$@"
+      ;;
+    *) fail "bench measures the engine, serving, the kernels or collectives: ./lockstep bench engine" ;;
   esac
 }
