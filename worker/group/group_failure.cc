@@ -11,6 +11,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 2 << 10;
+constexpr unsigned kLastWordsSeconds = 1;
 
 // Text that fits in one line, and in a message between ranks.
 std::string OneLine(std::string text) {
@@ -100,8 +101,20 @@ void GroupFailure::Disarm() {
   disarmed_ = true;
 }
 
+GroupFailure::LastWords::LastWords(GroupFailure* failure,
+                                   std::function<void()> say)
+    : failure_(failure) {
+  absl::MutexLock lock(&failure_->last_words_mutex_);
+  failure_->last_words_ = std::move(say);
+}
+
+GroupFailure::LastWords::~LastWords() {
+  absl::MutexLock lock(&failure_->last_words_mutex_);
+  failure_->last_words_ = nullptr;
+}
+
 void GroupFailure::Watch() {
-  absl::MutexLock lock(&mutex_);
+  absl::ReleasableMutexLock lock(&mutex_);
   const auto failed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return destroyed_ || cause_.has_value();
   };
@@ -110,8 +123,15 @@ void GroupFailure::Watch() {
                               options_.exit_within)) {
     return;
   }
+  lock.Release();
+  // Its signal ends the process should nobody read the log.
+  if (!options_.last_resort) alarm(kLastWordsSeconds);
   LOG(ERROR) << "the process did not leave within " << options_.exit_within
              << " of the failure; ending it.";
+  {
+    absl::MutexLock words_lock(&last_words_mutex_);
+    if (last_words_) last_words_();
+  }
   if (options_.last_resort) {
     options_.last_resort();
   } else {

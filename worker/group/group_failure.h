@@ -70,6 +70,20 @@ class GroupFailure {
   // The first one; nothing while the group is whole.
   std::optional<Cause> cause() const;
 
+  // While it lives, `say` is called when the process does not leave in time,
+  // before it is ended, on the last resort's thread: by then the thread whose
+  // part it would be may hang.
+  class LastWords {
+   public:
+    LastWords(GroupFailure* failure, std::function<void()> say);
+    ~LastWords();
+    LastWords(const LastWords&) = delete;
+    LastWords& operator=(const LastWords&) = delete;
+
+   private:
+    GroupFailure* const failure_;
+  };
+
   // OK while the group is whole, else UNAVAILABLE with the first cause.
   absl::Status status() const;
 
@@ -91,6 +105,9 @@ class GroupFailure {
   std::optional<Cause> cause_ ABSL_GUARDED_BY(mutex_);
   bool disarmed_ ABSL_GUARDED_BY(mutex_) = false;
   bool destroyed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  absl::Mutex last_words_mutex_;
+  std::function<void()> last_words_ ABSL_GUARDED_BY(last_words_mutex_);
 
   std::thread last_resort_;  // "last-resort"
 };

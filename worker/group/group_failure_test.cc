@@ -95,6 +95,35 @@ TEST(GroupFailure, ReportsAfterDisarmHaveNoEffect) {
   EXPECT_TRUE(failure.status().ok());
 }
 
+TEST(GroupFailure, BeforeItEndsAProcessItLetsItSpeak) {
+  absl::Notification ended;
+  std::vector<std::string> calls;
+  GroupFailure failure(
+      {.exit_within = absl::Milliseconds(1), .last_resort = [&] {
+         calls.push_back("ended");
+         ended.Notify();
+       }});
+  const GroupFailure::LastWords last_words(
+      &failure, [&] { calls.push_back("last words"); });
+  failure.Report(CauseOf(1, "it left."));
+  failure.Disarm();
+  ended.WaitForNotification();
+  EXPECT_THAT(calls, ElementsAre("last words", "ended"));
+}
+
+TEST(GroupFailure, OneWhoHasLeftHasNoLastWords) {
+  absl::Notification ended;
+  bool called = false;
+  GroupFailure failure({.exit_within = absl::Milliseconds(1),
+                        .last_resort = [&] { ended.Notify(); }});
+  {
+    const GroupFailure::LastWords last_words(&failure, [&] { called = true; });
+  }
+  failure.Report(CauseOf(1, "it left."));
+  ended.WaitForNotification();
+  EXPECT_FALSE(called);
+}
+
 TEST(GroupFailure, EndsAProcessThatDoesNotLeave) {
   absl::Notification ended;
   GroupFailure failure({.exit_within = absl::Milliseconds(1),

@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace lockstep {
 namespace {
@@ -20,23 +21,36 @@ void AppendLine(std::string* out, const StepHistory::Entry& entry) {
 
 }  // namespace
 
-StepHistory::StepHistory(int capacity) : capacity_(capacity) {
-  ring_.reserve(capacity_);
-}
+StepHistory::StepHistory(int capacity)
+    : capacity_(capacity), ring_(std::make_unique<Slot[]>(capacity)) {}
 
+// Release stores throughout: a reader that sees a word of an entry sees that
+// its writing had begun.
 void StepHistory::Record(const Entry& entry) {
-  if (ring_.size() < capacity_) {
-    ring_.push_back(entry);
-  } else {
-    ring_[next_] = entry;
+  const uint64_t count = count_.load(std::memory_order_relaxed);
+  begun_.store(count + 1, std::memory_order_relaxed);
+  const Words words = std::bit_cast<Words>(entry);
+  Slot& slot = ring_[count % capacity_];
+  for (size_t i = 0; i < words.size(); ++i) {
+    slot[i].store(words[i], std::memory_order_release);
   }
-  next_ = (next_ + 1) % capacity_;
+  count_.store(count + 1, std::memory_order_release);
 }
 
 std::vector<StepHistory::Entry> StepHistory::Entries() const {
-  if (ring_.size() < capacity_) return ring_;
-  std::vector<Entry> result(ring_.begin() + next_, ring_.end());
-  result.insert(result.end(), ring_.begin(), ring_.begin() + next_);
+  const uint64_t count = count_.load(std::memory_order_acquire);
+  const uint64_t first = count > capacity_ ? count - capacity_ : 0;
+  std::vector<Entry> result;
+  for (uint64_t index = first; index < count; ++index) {
+    const Slot& slot = ring_[index % capacity_];
+    Words words;
+    for (size_t i = 0; i < words.size(); ++i) {
+      words[i] = slot[i].load(std::memory_order_acquire);
+    }
+    const uint64_t begun = begun_.load(std::memory_order_relaxed);
+    if (begun > index + capacity_) continue;  // being overwritten
+    result.push_back(std::bit_cast<Entry>(words));
+  }
   return result;
 }
 
@@ -44,7 +58,8 @@ std::string StepHistory::ToString() const {
   return absl::StrJoin(Entries(), "", AppendLine);
 }
 
-void StepHistory::WriteToLog() const {
+void StepHistory::WriteToLog() {
+  if (is_written_.exchange(true)) return;
   const std::vector<Entry> entries = Entries();
   LOG(ERROR) << "the last " << entries.size() << " steps of this rank:";
   for (size_t i = 0; i < entries.size(); i += kLinesOfALogEntry) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,7 +14,12 @@ namespace lockstep {
 // The last steps of a rank, for the log when the group fails: laid beside
 // another rank's, they show the first step that differs.
 //
-// The step thread's, in which Record allocates nothing.
+//   history.Record({.step = step, .messages = 1, .tokens = 8, .digest =
+//   digest}); history.WriteToLog();
+//
+// Record is the step thread's, takes no lock and allocates nothing. The rest is
+// legal on any thread at any time, so that a rank whose step thread hangs is
+// not silent about what it did.
 class StepHistory {
  public:
   struct Entry {
@@ -31,13 +39,20 @@ class StepHistory {
   // One line an entry, oldest first.
   std::string ToString() const;
 
-  // The same, to the log.
-  void WriteToLog() const;
+  // The same, to the log, once.
+  void WriteToLog();
 
  private:
+  using Words = std::array<uint64_t, sizeof(Entry) / sizeof(uint64_t)>;
+
   const size_t capacity_;
-  std::vector<Entry> ring_;
-  size_t next_ = 0;  // where the next entry goes
+  // An entry is words that may be read while they are written; those that were
+  // are told by count_ and dropped.
+  using Slot = std::array<std::atomic<uint64_t>, std::tuple_size_v<Words>>;
+  const std::unique_ptr<Slot[]> ring_;
+  std::atomic<uint64_t> begun_ = 0;  // entries whose writing has begun
+  std::atomic<uint64_t> count_ = 0;  // and ended
+  std::atomic<bool> is_written_ = false;
 };
 
 }  // namespace lockstep

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace lockstep {
 namespace {
 
@@ -19,6 +22,29 @@ TEST(StepHistory, KeepsTheLastSteps) {
     EXPECT_EQ(entries.back().step, step);
     EXPECT_EQ(entries.front().step, step - entries.size() + 1);
   }
+}
+
+// As when the step thread hangs and another writes its history down.
+TEST(StepHistory, MayBeReadWhileItIsWritten) {
+  constexpr uint64_t kSteps = 100'000;
+  StepHistory history(4);
+  std::thread step_thread([&] {
+    for (uint64_t step = 1; step <= kSteps; ++step) {
+      StepHistory::Entry entry = {.step = step, .messages = 7, .tokens = 9};
+      entry.digest.fill(step % 251);
+      history.Record(entry);
+    }
+  });
+  uint64_t last = 0;
+  while (last < kSteps) {
+    for (const StepHistory::Entry& entry : history.Entries()) {
+      Digest expected;
+      expected.fill(entry.step % 251);
+      ASSERT_EQ(entry.digest, expected) << entry.step;
+      last = std::max(last, entry.step);
+    }
+  }
+  step_thread.join();
 }
 
 TEST(StepHistory, WritesOneLineAStep) {
