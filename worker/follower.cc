@@ -16,7 +16,7 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
       failure_(failure),
       collective_address_(membership.collective_address),
       source_(options.rank.rank, std::move(membership), failure,
-              FollowerSource::Options()) {
+              {.watch = {.timeout = options.heartbeat_timeout}}) {
   IgnoreTerminationSignals();
   failure_->OnFailure([this](const auto& cause) {
     source_.TellFailure(cause);
@@ -53,7 +53,9 @@ absl::Status Follower::LoadAndStep() {
                       .sink = &sink,
                       .failure = failure_,
                       .step_timeout = options_.step_timeout,
-                      .on_step_end = nullptr});
+                      .on_step_end = nullptr,
+                      .progress = source_.progress(),
+                      .collective = rank_->collective()});
 }
 
 }  // namespace lockstep

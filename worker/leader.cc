@@ -62,7 +62,8 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       router_(&inbox_),
       admission_(&inbox_, &router_, StreamOptions(*rank)),
       board_(&inbox_),
-      source_(std::move(membership), &inbox_, failure),
+      source_(std::move(membership), &inbox_, failure,
+              {.timeout = options.heartbeat_timeout}),
       service_(FactsOf(options, *rank), &admission_, &router_, &board_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
 }
@@ -114,17 +115,17 @@ absl::Status Leader::Serve() {
   TerminationSignals signals({.grace = options_.drain_timeout,
                               .begin = [this] { drain_->Begin(); },
                               .hurry = [this] { drain_->Hurry(); }});
-  LOCKSTEP_RETURN_IF_ERROR(
-      RunRankLoop({.rank = options_.rank.rank,
-                   .scheduler = rank_->scheduler_options(),
-                   .source = &source_,
-                   .engine = rank_->engine(),
-                   .sink = &router_,
-                   .failure = failure_,
-                   .step_timeout = options_.step_timeout,
-                   .on_step_end = [this](const SchedulerStats& stats) {
-                     OnStepEnd(stats);
-                   }}));
+  LOCKSTEP_RETURN_IF_ERROR(RunRankLoop(
+      {.rank = options_.rank.rank,
+       .scheduler = rank_->scheduler_options(),
+       .source = &source_,
+       .engine = rank_->engine(),
+       .sink = &router_,
+       .failure = failure_,
+       .step_timeout = options_.step_timeout,
+       .on_step_end = [this](const SchedulerStats& stats) { OnStepEnd(stats); },
+       .progress = source_.progress(),
+       .collective = rank_->collective()}));
   LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
   // Of ended streams some clients have not read all; `signals` bounds the wait.
   admission_.WaitForCalls();

@@ -44,9 +44,13 @@ DEFINE_int32(group_timeout, 120,
              "Seconds within which all ranks must have joined.");
 DEFINE_int32(drain_timeout, 30,
              "Seconds that live requests have to end after SIGTERM.");
-DEFINE_int32(step_timeout, 300,
+DEFINE_int32(step_timeout, 0,
              "Seconds after which a step counts as hanging, and the group as "
-             "broken.");
+             "broken. 0: a large multiple of what the warm-up's steps took, "
+             "and at least 60.");
+DEFINE_int32(heartbeat_timeout, 10,
+             "Seconds after which a rank that is silent, or that far behind, "
+             "has failed, and the group with it.");
 DEFINE_int32(threads, 0,
              "Threads of the kernels of each rank. 0: the usable cores, shared "
              "among the ranks of this host.");
@@ -90,6 +94,7 @@ constexpr char kDefaultLeaderAddress[] = "127.0.0.1:7000";
 constexpr char kAnyLocalPort[] = "127.0.0.1:0";
 constexpr int kMostRanks = 64;
 constexpr int kMost = 1 << 20;
+constexpr int kLongestSilence = 86'400;
 
 absl::Status CheckRanges() {
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
@@ -106,7 +111,9 @@ absl::Status CheckRanges() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("drain_timeout", FLAGS_drain_timeout, 0, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRangeFlag("step_timeout", FLAGS_step_timeout, 1, kMost));
+      CheckRangeFlag("step_timeout", FLAGS_step_timeout, 0, kMost));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "heartbeat_timeout", FLAGS_heartbeat_timeout, 2, kLongestSilence));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("threads", FLAGS_threads, 0, 1024));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("num_pages", FLAGS_num_pages, 0, 1 << 30));
@@ -244,6 +251,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   options.group_timeout = absl::Seconds(FLAGS_group_timeout);
   options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
   options.step_timeout = absl::Seconds(FLAGS_step_timeout);
+  options.heartbeat_timeout = absl::Seconds(FLAGS_heartbeat_timeout);
   options.max_queued_requests = FLAGS_max_queued_requests;
   options.max_queued_tokens = FLAGS_max_queued_tokens;
   return options;
@@ -279,6 +287,7 @@ std::string WorkerOptions::ToString() const {
   add("group_timeout", absl::ToInt64Seconds(group_timeout));
   add("drain_timeout", absl::ToInt64Seconds(drain_timeout));
   add("step_timeout", absl::ToInt64Seconds(step_timeout));
+  add("heartbeat_timeout", absl::ToInt64Seconds(heartbeat_timeout));
   add("threads", rank.threads);
   add("cpu_isa", rank.cpu_isa);
   add("arithmetic", rank.numerics.arithmetic_name());

@@ -22,7 +22,8 @@ struct WorkerOptions {
   bool starts_local_ranks = false;
   absl::Duration group_timeout;
   absl::Duration drain_timeout;
-  absl::Duration step_timeout;
+  absl::Duration step_timeout;  // zero: derived from the warm-up
+  absl::Duration heartbeat_timeout;
   int max_queued_requests = 0;
   int64_t max_queued_tokens = 0;  // 0: a few times the context
 

@@ -173,28 +173,6 @@ TEST_F(WorkerFailureTest, AFollowerKilledInADrainIsNoGoodEnd) {
   group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
 }
 
-TEST_F(WorkerFailureTest, ARankThatHangsIsFoundByItsStep) {
-  Group group(2, {"--step_timeout=1"});
-  Call call(*group.stub, Request(kEndlessTokens));
-  ASSERT_TRUE(call.ReadDelta());
-  kill(group.followers[0], SIGSTOP);
-  const grpc::Status status = call.ReadToEnd();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(), HasSubstr("--step_timeout"));
-  group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
-}
-
-TEST_F(WorkerFailureTest, ALeaderThatHangsIsFoundByItsFollowers) {
-  Group group(2, {"--step_timeout=1"});
-  Call call(*group.stub, Request(kEndlessTokens));
-  ASSERT_TRUE(call.ReadDelta());
-  group.leader->Signal(SIGSTOP);
-  EXPECT_TRUE(testing::WaitUntilGone(group.followers[0], kTimeout));
-  group.leader->Signal(SIGCONT);
-  EXPECT_EQ(call.ReadToEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
-  group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
-}
-
 TEST_F(WorkerFailureTest, AFollowerOfOtherFlagsIsRefusedByTheirNames) {
   GroupInParts group;
   auto other = *Process::Start(

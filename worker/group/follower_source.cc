@@ -33,11 +33,14 @@ FollowerSource::FollowerSource(int rank, Membership membership,
           std::move(membership.links.front()), Link::Options{},
           [this](absl::string_view bytes) { OnBytes(bytes); },
           [this](const absl::Status& why) { OnClosed(why); })),
-      reader_(membership.epoch) {
+      reader_(membership.epoch),
+      watch_(rank, {kLeader}, options.watch),
+      heartbeat_(io_->context(), options.watch.interval, [this] { Beat(); }) {
   boost::asio::post(
       io_->context(),
       [this, received = std::move(membership.received)] { OnBytes(received); });
   link_->Start();
+  heartbeat_.Start();
   io_->Start();
 }
 
@@ -75,7 +78,8 @@ void FollowerSource::Leave() {
     left_ = true;
   }
   v1::FollowerReport report;
-  SendReport(&report);
+  report.mutable_leave();
+  SendReport(report);
 }
 
 void FollowerSource::TellFailure(const GroupFailure::Cause& cause) {
@@ -83,64 +87,85 @@ void FollowerSource::TellFailure(const GroupFailure::Cause& cause) {
     absl::MutexLock lock(&mutex_);
     closed_ = true;
   }
-  if (cause.rank != rank_) return;
+  if (told_by_leader_) return;
   v1::FollowerReport report;
   report.mutable_failure()->set_rank(cause.rank);
   report.mutable_failure()->set_kind(cause.kind);
   report.mutable_failure()->set_reason(cause.reason);
-  SendReport(&report);
+  SendReport(report);
 }
 
-void FollowerSource::SendReport(v1::FollowerReport* report) {
-  {
-    absl::MutexLock lock(&mutex_);
-    report->set_step(step_);
-  }
+void FollowerSource::SendReport(const v1::FollowerReport& report) {
   std::string bytes;
-  AppendSized(report->SerializeAsString(), &bytes);
+  AppendSized(report.SerializeAsString(), &bytes);
   const absl::Status sent = link_->Send(bytes);
   if (!sent.ok()) VLOG(1) << "the leader gets no report: " << sent.message();
 }
 
+void FollowerSource::Beat() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (left_ || closed_) return heartbeat_.Stop();
+  }
+  v1::FollowerReport report;
+  *report.mutable_heartbeat() = progress_.Read();
+  SendReport(report);
+  if (auto cause = watch_.Beat(report.heartbeat())) {
+    failure_->Report(*std::move(cause));
+  }
+}
+
 void FollowerSource::OnBytes(absl::string_view bytes) {
+  watch_.Heard(kLeader);
   reader_.Append(bytes);
   while (true) {
     auto event = reader_.Next();
     if (!event.ok()) {
-      failure_->Report({.rank = kLeader,
+      failure_->Report({.rank = rank_,
                         .kind = v1::PROTOCOL_VIOLATED,
-                        .reason = std::string(event.status().message())});
+                        .reason = absl::StrCat("it read what no leader sends: ",
+                                               event.status().message())});
       return;
     }
     if (!event->has_value()) return;
-    if (const auto* failure = std::get_if<v1::FirstFailure>(&**event)) {
-      failure_->Report({.rank = static_cast<int>(failure->rank()),
-                        .kind = failure->kind(),
-                        .reason = failure->reason()});
-      return;
-    }
-    if (!Push(**std::move(event))) {
-      failure_->Report(
-          {.rank = rank_,
-           .kind = v1::TOO_FAR_BEHIND,
-           .reason = absl::StrCat("it is more than ", options_.max_unread_bytes,
-                                  " bytes behind the leader.")});
-      return;
-    }
+    OnEvent(**std::move(event));
   }
 }
 
-bool FollowerSource::Push(FrameReader::Event event) {
-  absl::MutexLock lock(&mutex_);
-  if (const auto* digest = std::get_if<Digest>(&event)) {
-    // A leader that failed before it planned: the failure follows.
-    if (*digest != kNoDigest) digests_.push_back(*digest);
+void FollowerSource::OnEvent(FrameReader::Event event) {
+  if (auto* frame = std::get_if<Frame>(&event)) {
+    Push(std::move(*frame));
+  } else if (const auto* digest = std::get_if<Digest>(&event)) {
+    absl::MutexLock lock(&mutex_);
+    digests_.push_back(*digest);
+  } else if (const auto* heartbeat = std::get_if<v1::Heartbeat>(&event)) {
+    watch_.Heard(kLeader, *heartbeat);
   } else {
-    Frame& frame = std::get<Frame>(event);
+    const auto& failure = std::get<v1::FirstFailure>(event);
+    told_by_leader_ = true;
+    failure_->Report({.rank = static_cast<int>(failure.rank()),
+                      .kind = failure.kind(),
+                      .reason = failure.reason()});
+  }
+}
+
+void FollowerSource::Push(Frame frame) {
+  std::string limit;  // that is exceeded
+  {
+    absl::MutexLock lock(&mutex_);
     unread_bytes_ += NumBytes(frame);
     frames_.push_back(std::move(frame));
+    if (unread_bytes_ > options_.max_unread_bytes) {
+      limit = absl::StrCat(options_.max_unread_bytes, " bytes");
+    } else if (frames_.size() > options_.max_unread_frames) {
+      limit = absl::StrCat(options_.max_unread_frames, " steps");
+    }
   }
-  return unread_bytes_ <= options_.max_unread_bytes;
+  if (limit.empty()) return;
+  failure_->Report({.rank = rank_,
+                    .kind = v1::TOO_FAR_BEHIND,
+                    .reason = absl::StrCat("it is more than ", limit,
+                                           " behind the leader.")});
 }
 
 void FollowerSource::OnClosed(const absl::Status& why) {

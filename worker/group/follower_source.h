@@ -6,6 +6,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,22 +14,28 @@
 #include "worker/group/frame_codec.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
+#include "worker/group/heartbeat_timer.h"
 #include "worker/group/io_thread.h"
 #include "worker/group/link.h"
 #include "worker/group/membership.h"
+#include "worker/group/peer_watch.h"
+#include "worker/group/step_progress.h"
 
 namespace lockstep {
 
 // A follower's frames: exactly what the leader sent, read on the I/O thread and
-// queued. The leader is rarely more than a step ahead; the queue is bounded by
-// Options::max_unread_bytes.
+// queued. The leader is rarely more than a step ahead; the queue is bounded,
+// and a follower that falls further behind has failed.
 //
-// The end of the leader, its word that the group failed, and bytes that make no
-// sense are reported to `failure`.
+// The end of the leader or its silence, its word that the group failed, and
+// bytes that make no sense are reported to `failure`. Its own heartbeats tell
+// the leader where it is.
 class FollowerSource final : public FrameSource {
  public:
   struct Options {
     size_t max_unread_bytes = size_t{256} << 20;
+    size_t max_unread_frames = 8192;
+    PeerWatch::Options watch = {};
   };
 
   // `failure` must outlive this.
@@ -36,22 +43,27 @@ class FollowerSource final : public FrameSource {
                  const Options& options);
   ~FollowerSource() override;
 
+  // Of this rank, for its step loop.
+  StepProgress* progress() { return &progress_; }
+
   absl::Status Next(bool idle, Frame* frame) override;
   absl::Status Agree(const Digest& digest) override;
 
   // After the frame with the stop: the last words to the leader.
   void Leave();
 
-  // Ends a call that waits, and tells the leader if the failure is this rank's
-  // own. Does not block; called from a hook of `failure`.
+  // Ends a call that waits, and tells the leader what it did not say itself: it
+  // may be the one that is at fault, and stopped. Does not block; called from a
+  // hook of `failure`.
   void TellFailure(const GroupFailure::Cause& cause);
 
  private:
+  void Beat();
   void OnBytes(absl::string_view bytes);
   void OnClosed(const absl::Status& why);
-  // False when more waits to be read than may.
-  bool Push(FrameReader::Event event);
-  void SendReport(v1::FollowerReport* report);
+  void OnEvent(FrameReader::Event event);
+  void Push(Frame frame);
+  void SendReport(const v1::FollowerReport& report);
   bool HasFrameOrClosed() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return closed_ || !frames_.empty();
   }
@@ -64,7 +76,13 @@ class FollowerSource final : public FrameSource {
   GroupFailure* const failure_;
   const std::unique_ptr<IoThread> io_;
   std::unique_ptr<Link> link_;
-  FrameReader reader_;  // on the I/O thread
+  StepProgress progress_;
+  // On the I/O thread.
+  FrameReader reader_;
+  PeerWatch watch_;
+  HeartbeatTimer heartbeat_;
+
+  std::atomic<bool> told_by_leader_ = false;  // of the failure
 
   absl::Mutex mutex_;
   std::deque<Frame> frames_ ABSL_GUARDED_BY(mutex_);

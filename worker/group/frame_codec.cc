@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/group/step_progress.h"
 
 namespace lockstep {
 namespace {
@@ -37,6 +38,15 @@ absl::StatusOr<std::optional<absl::string_view>> FirstSized(
   return bytes.substr(kSizeBytes, size);
 }
 
+// Empty of no messages.
+std::string DigestOf(const std::vector<std::string>& messages) {
+  if (messages.empty()) return "";
+  DigestBuilder builder;
+  for (const std::string& message : messages) builder.Add(message);
+  const Digest digest = builder.Finish();
+  return std::string(digest.begin(), digest.end());
+}
+
 }  // namespace
 
 void AppendSized(absl::string_view bytes, std::string* out) {
@@ -57,16 +67,33 @@ absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
 }
 
 void AppendFrame(uint64_t epoch, const Frame& frame, std::string* out) {
+  size_t bytes = 0;
+  for (const std::string& message : frame.messages) bytes += message.size();
   v1::FrameHeader header;
   header.set_epoch(epoch);
   header.set_step(frame.step);
   header.set_message_count(frame.messages.size());
+  header.set_message_bytes(bytes);
+  header.set_message_digest(DigestOf(frame.messages));
   AppendSized(header.SerializeAsString(), out);
   for (const std::string& message : frame.messages) AppendSized(message, out);
 }
 
-void AppendDigest(const Digest& digest, std::string* out) {
-  out->append(digest.begin(), digest.end());
+void AppendDigest(uint64_t epoch, uint64_t step, const Digest& digest,
+                  std::string* out) {
+  v1::FrameHeader header;
+  header.set_epoch(epoch);
+  header.set_step(step);
+  header.set_digest(digest.data(), digest.size());
+  AppendSized(header.SerializeAsString(), out);
+}
+
+void AppendHeartbeat(uint64_t epoch, const v1::Heartbeat& heartbeat,
+                     std::string* out) {
+  v1::FrameHeader header;
+  header.set_epoch(epoch);
+  *header.mutable_heartbeat() = heartbeat;
+  AppendSized(header.SerializeAsString(), out);
 }
 
 void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
@@ -82,15 +109,7 @@ absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::Next() {
     buffer_.erase(0, position_);
     position_ = 0;
   }
-  switch (expected_) {
-    case Expected::kHeader:
-      return ReadHeader();
-    case Expected::kMessages:
-      return ReadMessages();
-    case Expected::kDigest:
-      return ReadDigest();
-  }
-  return std::nullopt;
+  return frame_.has_value() ? ReadMessages() : ReadHeader();
 }
 
 absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadHeader() {
@@ -105,60 +124,120 @@ absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadHeader() {
   }
   if (header.epoch() != epoch_) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a frame of epoch ", header.epoch(),
-                     " reached a group of epoch ", epoch_, "."));
+        absl::StrCat("a frame header of epoch ", header.epoch(), " after step ",
+                     last_step_, " reached a group of epoch ", epoch_, "."));
   }
   if (header.has_failure()) return Event(std::move(*header.mutable_failure()));
-  if (header.step() != last_step_ + 1) {
+  if (header.has_heartbeat()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckHeartbeat(header.heartbeat()));
+    return Event(std::move(*header.mutable_heartbeat()));
+  }
+  if (!header.digest().empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Digest digest, TakeDigest(header));
+    return Event(digest);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(BeginFrame(header));
+  return ReadMessages();
+}
+
+// A leader has sent the frame before it plans, and the digest before it
+// executes; what was lost at the end of a stream shows here.
+absl::Status FrameReader::CheckHeartbeat(const v1::Heartbeat& heartbeat) const {
+  const uint64_t frames_sent = heartbeat.stage() == v1::WAITS_FOR_FRAME
+                                   ? FinishedStep(heartbeat)
+                                   : heartbeat.step();
+  if (frames_sent > last_step_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the leader is in step ", heartbeat.step(),
+                     "; its frame is missing after step ", last_step_, "."));
+  }
+  const bool executes_it =
+      heartbeat.step() == last_step_ && heartbeat.stage() == v1::EXECUTES;
+  if (owes_digest_ && (executes_it || FinishedStep(heartbeat) >= last_step_)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the leader is in step ", heartbeat.step(), " at ",
+                     v1::StepStage_Name(heartbeat.stage()),
+                     "; the digest of step ", last_step_, " is missing."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Digest> FrameReader::TakeDigest(const v1::FrameHeader& header) {
+  if (!owes_digest_ || header.step() != last_step_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a digest of step ", header.step(), " follows step ",
+                     last_step_, owes_digest_ ? "." : " and its digest."));
+  }
+  Digest digest;
+  if (header.digest().size() != digest.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the digest of step ", header.step(), " has ",
+                     header.digest().size(), " bytes, not 16."));
+  }
+  std::copy(header.digest().begin(), header.digest().end(), digest.begin());
+  owes_digest_ = false;
+  return digest;
+}
+
+absl::Status FrameReader::BeginFrame(const v1::FrameHeader& header) {
+  if (owes_digest_ || header.step() != last_step_ + 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "a frame of step ", header.step(), " follows step ", last_step_, "."));
+        "a frame of step ", header.step(), " follows step ", last_step_,
+        owes_digest_ ? ", whose digest is missing." : "."));
   }
   if (header.message_count() > kMaxMessagesOfFrame) {
     return absl::InvalidArgumentError(
         absl::StrCat("step ", header.step(), " has ", header.message_count(),
                      " messages; the limit is ", kMaxMessagesOfFrame, "."));
   }
+  if (header.message_bytes() > kMaxBytesOfFrame) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the messages of step ", header.step(), " have ",
+                     header.message_bytes(), " bytes; the limit is ",
+                     kMaxBytesOfFrame, "."));
+  }
   last_step_ = header.step();
-  frame_.step = header.step();
-  frame_.messages.clear();
+  owes_digest_ = true;
+  message_digest_ = header.message_digest();
+  frame_ = Frame{.step = header.step(), .messages = {}};
   messages_left_ = header.message_count();
-  bytes_left_ = kMaxBytesOfFrame;
-  expected_ = Expected::kMessages;
-  return ReadMessages();
+  bytes_left_ = header.message_bytes();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadMessages() {
   for (; messages_left_ > 0; --messages_left_) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const auto bytes,
-        NextSized(kMaxMessageBytesOfFrame, "a message of a frame"));
+        NextSized(std::min(bytes_left_, kMaxMessageBytesOfFrame), "a message"));
     if (!bytes.has_value()) return std::nullopt;
-    if (bytes->size() > bytes_left_) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the messages of step ", frame_.step, " are above the limit of ",
-          kMaxBytesOfFrame, " bytes a frame."));
-    }
     bytes_left_ -= bytes->size();
-    frame_.messages.emplace_back(*bytes);
+    frame_->messages.emplace_back(*bytes);
   }
-  expected_ = Expected::kDigest;
-  return Event(std::exchange(frame_, Frame()));
-}
-
-std::optional<FrameReader::Event> FrameReader::ReadDigest() {
-  Digest digest;
-  if (rest().size() < digest.size()) return std::nullopt;
-  std::copy_n(rest().begin(), digest.size(), digest.begin());
-  position_ += digest.size();
-  expected_ = Expected::kHeader;
-  return Event(digest);
+  if (bytes_left_ > 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the messages of step ", last_step_, " lack ", bytes_left_,
+                     " bytes of what its frame announced."));
+  }
+  if (DigestOf(frame_->messages) != message_digest_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the messages of step ", last_step_,
+                     " are not those that its frame announced."));
+  }
+  Event event(*std::move(frame_));
+  frame_.reset();
+  return event;
 }
 
 absl::StatusOr<std::optional<absl::string_view>> FrameReader::NextSized(
     size_t max_bytes, const char* what) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto bytes,
-                            FirstSized(rest(), max_bytes, what));
-  if (bytes.has_value()) position_ += kSizeBytes + bytes->size();
+  const auto bytes = FirstSized(rest(), max_bytes, what);
+  if (!bytes.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(frame_.has_value() ? "in step " : "after step ",
+                     last_step_, ": ", bytes.status().message()));
+  }
+  if (bytes->has_value()) position_ += kSizeBytes + (*bytes)->size();
   return bytes;
 }
 

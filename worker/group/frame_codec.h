@@ -33,10 +33,10 @@ absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
 
 // A frame up to its digest, which follows on its own once it is known.
 void AppendFrame(uint64_t epoch, const Frame& frame, std::string* out);
-// In place of the digest of a leader that failed before it had one.
-inline constexpr Digest kNoDigest = {};
-
-void AppendDigest(const Digest& digest, std::string* out);
+void AppendDigest(uint64_t epoch, uint64_t step, const Digest& digest,
+                  std::string* out);
+void AppendHeartbeat(uint64_t epoch, const v1::Heartbeat& heartbeat,
+                     std::string* out);
 void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
                    std::string* out);
 
@@ -45,13 +45,14 @@ void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
 //   reader.Append(bytes);
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto event, reader.Next());  // until nullopt
 //
-// An error is final: INVALID_ARGUMENT says what can not be from the leader of
-// this epoch at this step, or which size is above its limit. So it never holds
-// more than a frame and a message. One thread.
+// An error is final: INVALID_ARGUMENT says after or in which step, and what can
+// not be from the leader of this epoch there, or which size is above its limit.
+// So it never holds more than a frame and a message. One thread.
 class FrameReader {
  public:
-  // A frame without its digest, then that digest, and so on.
-  using Event = std::variant<Frame, Digest, v1::FirstFailure>;
+  // A frame without its digest, then that digest, and so on; heartbeats between
+  // any two, and a failure as the last.
+  using Event = std::variant<Frame, Digest, v1::Heartbeat, v1::FirstFailure>;
 
   explicit FrameReader(uint64_t epoch) : epoch_(epoch) {}
 
@@ -65,7 +66,9 @@ class FrameReader {
  private:
   absl::StatusOr<std::optional<Event>> ReadHeader();
   absl::StatusOr<std::optional<Event>> ReadMessages();
-  std::optional<Event> ReadDigest();
+  absl::Status BeginFrame(const v1::FrameHeader& header);
+  absl::Status CheckHeartbeat(const v1::Heartbeat& heartbeat) const;
+  absl::StatusOr<Digest> TakeDigest(const v1::FrameHeader& header);
 
   // The next sized run of bytes, which stays in buffer_ until the next call of
   // Append or Compact.
@@ -75,16 +78,15 @@ class FrameReader {
     return absl::string_view(buffer_).substr(position_);
   }
 
-  enum class Expected { kHeader, kMessages, kDigest };
-
   const uint64_t epoch_;
   std::string buffer_;
   size_t position_ = 0;  // of the first byte not yet read
-  Expected expected_ = Expected::kHeader;
-  Frame frame_;  // being read
-  size_t messages_left_ = 0;
-  size_t bytes_left_ = 0;  // that its messages may still have
   uint64_t last_step_ = 0;
+  bool owes_digest_ = false;    // of last_step_
+  std::optional<Frame> frame_;  // being read
+  size_t messages_left_ = 0;    // of it
+  size_t bytes_left_ = 0;       // of these
+  std::string message_digest_;  // announced by it
 };
 
 }  // namespace lockstep

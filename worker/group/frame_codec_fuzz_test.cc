@@ -23,12 +23,16 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-std::string ToText(const lockstep::FrameReader::Event& event) {
+// `step` is that of the last frame.
+std::string ToText(const lockstep::FrameReader::Event& event, uint64_t* step) {
   std::string text;
   if (const auto* frame = std::get_if<lockstep::Frame>(&event)) {
+    *step = frame->step;
     lockstep::AppendFrame(kEpoch, *frame, &text);
   } else if (const auto* digest = std::get_if<lockstep::Digest>(&event)) {
-    lockstep::AppendDigest(*digest, &text);
+    lockstep::AppendDigest(kEpoch, *step, *digest, &text);
+  } else if (const auto* beat = std::get_if<lockstep::v1::Heartbeat>(&event)) {
+    lockstep::AppendHeartbeat(kEpoch, *beat, &text);
   } else {
     lockstep::AppendFailure(kEpoch, std::get<lockstep::v1::FirstFailure>(event),
                             &text);
@@ -39,6 +43,7 @@ std::string ToText(const lockstep::FrameReader::Event& event) {
 Outcome Read(absl::string_view first, absl::string_view second) {
   lockstep::FrameReader reader(kEpoch);
   Outcome outcome;
+  uint64_t step = 0;
   for (const absl::string_view piece : {first, second}) {
     reader.Append(piece);
     while (true) {
@@ -46,7 +51,7 @@ Outcome Read(absl::string_view first, absl::string_view second) {
       outcome.code = event.status().code();
       if (!event.ok()) return outcome;
       if (!event->has_value()) break;
-      outcome.events.push_back(ToText(**event));
+      outcome.events.push_back(ToText(**event, &step));
     }
   }
   return outcome;

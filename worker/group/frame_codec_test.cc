@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace lockstep {
 namespace {
 
@@ -20,9 +22,9 @@ Digest DigestOf(uint8_t value) {
 std::string TwoSteps() {
   std::string bytes;
   AppendFrame(kEpoch, {.step = 1, .messages = {"one", "", "three"}}, &bytes);
-  AppendDigest(DigestOf(0xaa), &bytes);
+  AppendDigest(kEpoch, 1, DigestOf(0xaa), &bytes);
   AppendFrame(kEpoch, {.step = 2, .messages = {}}, &bytes);
-  AppendDigest(DigestOf(0xbb), &bytes);
+  AppendDigest(kEpoch, 2, DigestOf(0xbb), &bytes);
   return bytes;
 }
 
@@ -91,7 +93,110 @@ TEST(FrameReader, AFailureIsReadInPlaceOfAFrame) {
 TEST(FrameReader, RefusesAnotherEpoch) {
   std::string bytes;
   AppendFrame(8, {.step = 1, .messages = {}}, &bytes);
-  EXPECT_THAT(std::string(ErrorOf(bytes).message()), HasSubstr("epoch 8"));
+  EXPECT_EQ(ErrorOf(bytes).message(),
+            "a frame header of epoch 8 after step 0 reached a group of epoch "
+            "7.");
+}
+
+TEST(FrameReader, AHeartbeatComesBetweenAnyTwo) {
+  v1::Heartbeat heartbeat;
+  heartbeat.set_collectives(5);
+  std::string bytes;
+  AppendHeartbeat(kEpoch, heartbeat, &bytes);
+  AppendFrame(kEpoch, {.step = 1, .messages = {"one"}}, &bytes);
+  AppendHeartbeat(kEpoch, heartbeat, &bytes);
+  AppendDigest(kEpoch, 1, DigestOf(0xaa), &bytes);
+  FrameReader reader(kEpoch);
+  reader.Append(bytes);
+  const auto first = reader.Next();
+  EXPECT_EQ(std::get<v1::Heartbeat>(**first).collectives(), 5);
+  EXPECT_TRUE(std::holds_alternative<Frame>(**reader.Next()));
+  EXPECT_TRUE(std::holds_alternative<v1::Heartbeat>(**reader.Next()));
+  EXPECT_EQ(std::get<Digest>(**reader.Next()), DigestOf(0xaa));
+}
+
+// Whatever is lost, doubled or in another order is named with its step.
+TEST(FrameReader, RefusesWhatNoLeaderSendsThere) {
+  const auto frame = [](uint64_t step) {
+    std::string bytes;
+    AppendFrame(kEpoch, {.step = step, .messages = {"one"}}, &bytes);
+    return bytes;
+  };
+  const auto digest = [](uint64_t step) {
+    std::string bytes;
+    AppendDigest(kEpoch, step, DigestOf(0xaa), &bytes);
+    return bytes;
+  };
+  const auto header = [](const v1::FrameHeader& fields) {
+    v1::FrameHeader header = fields;
+    header.set_epoch(kEpoch);
+    std::string bytes;
+    AppendSized(header.SerializeAsString(), &bytes);
+    return bytes;
+  };
+  const auto beat = [](uint64_t step, v1::StepStage stage) {
+    v1::Heartbeat heartbeat;
+    heartbeat.set_step(step);
+    heartbeat.set_stage(stage);
+    std::string bytes;
+    AppendHeartbeat(kEpoch, heartbeat, &bytes);
+    return bytes;
+  };
+  v1::FrameHeader short_digest;
+  short_digest.set_step(1);
+  short_digest.set_digest("short");
+  v1::FrameHeader two_bytes;
+  two_bytes.set_step(1);
+  two_bytes.set_message_count(1);
+  two_bytes.set_message_bytes(2);
+  v1::FrameHeader four_bytes = two_bytes;
+  four_bytes.set_message_bytes(4);
+  std::string message;
+  AppendSized("one", &message);
+  std::string other_message = message;
+  other_message.back() ^= 1;
+  const std::string changed =
+      frame(1).substr(0, frame(1).size() - message.size()) + other_message;
+
+  const std::pair<std::string, std::string> kCases[] = {
+      {frame(1) + frame(1),
+       "a frame of step 1 follows step 1, whose digest is missing."},
+      {frame(1) + frame(2),
+       "a frame of step 2 follows step 1, whose digest is missing."},
+      {frame(1) + digest(1) + frame(1), "a frame of step 1 follows step 1."},
+      {frame(1) + digest(1) + frame(3), "a frame of step 3 follows step 1."},
+      {digest(1), "a digest of step 1 follows step 0 and its digest."},
+      {frame(1) + digest(2), "a digest of step 2 follows step 1."},
+      {frame(1) + digest(1) + digest(1),
+       "a digest of step 1 follows step 1 and its digest."},
+      {frame(1) + header(short_digest),
+       "the digest of step 1 has 5 bytes, not 16."},
+      {header(two_bytes) + message,
+       "in step 1: a message of 3 bytes is above the limit of 2."},
+      {header(four_bytes) + message,
+       "the messages of step 1 lack 1 bytes of what its frame announced."},
+      {changed,
+       "the messages of step 1 are not those that its frame announced."},
+      {beat(2, v1::WAITS_FOR_FRAME) + frame(1),
+       "the leader is in step 2; its frame is missing after step 0."},
+      {frame(1) + digest(1) + beat(2, v1::PLANS),
+       "the leader is in step 2; its frame is missing after step 1."},
+      {frame(1) + beat(1, v1::EXECUTES),
+       "the leader is in step 1 at EXECUTES; the digest of step 1 is missing."},
+      {frame(1) + beat(1, v1::FINISHED),
+       "the leader is in step 1 at FINISHED; the digest of step 1 is missing."},
+  };
+  for (const auto& [bytes, error] : kCases) {
+    EXPECT_EQ(ErrorOf(bytes).message(), error);
+  }
+  for (const std::string& bytes :
+       {beat(1, v1::WAITS_FOR_FRAME) + frame(1) + beat(1, v1::PLANS) +
+            beat(1, v1::WAITS_FOR_DIGEST) + digest(1) + beat(1, v1::EXECUTES) +
+            beat(1, v1::FINISHED) + beat(2, v1::WAITS_FOR_FRAME),
+        // It may be read long after it was sent.
+        frame(1) + digest(1) + frame(2) + beat(1, v1::EXECUTES)}) {
+    EXPECT_TRUE(ErrorOf(bytes).ok()) << ErrorOf(bytes);
+  }
 }
 
 TEST(FrameReader, RefusesAStepOutOfOrder) {
@@ -121,8 +226,8 @@ TEST(FrameReader, RefusesAFrameWhoseMessagesAreTooLargeTogether) {
   std::string bytes;
   AppendFrame(kEpoch, frame, &bytes);
   EXPECT_EQ(ErrorOf(bytes).message(),
-            "the messages of step 1 are above the limit of 134217728 bytes a "
-            "frame.");
+            "the messages of step 1 have 157286400 bytes; the limit is "
+            "134217728.");
   frame.messages.pop_back();
   bytes.clear();
   AppendFrame(kEpoch, frame, &bytes);

@@ -1,9 +1,9 @@
 #include "worker/group/leader_source.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 
 #include <boost/asio/post.hpp>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -16,19 +16,29 @@ namespace {
 constexpr size_t kMaxReportBytes = 16 << 10;
 constexpr absl::Duration kLastWordsTimeout = absl::Milliseconds(500);
 
+std::vector<int> RanksAfterTheLeader(size_t count) {
+  std::vector<int> ranks(count);
+  std::iota(ranks.begin(), ranks.end(), 1);
+  return ranks;
+}
+
 }  // namespace
 
 LeaderSource::LeaderSource(Membership membership, RequestInbox* inbox,
-                           GroupFailure* failure, const Link::Options& options)
+                           GroupFailure* failure,
+                           const PeerWatch::Options& watch,
+                           const Link::Options& link)
     : epoch_(membership.epoch),
       inbox_(inbox),
       failure_(failure),
-      io_(std::move(membership.io)) {
+      io_(std::move(membership.io)),
+      watch_(/*own_rank=*/0, RanksAfterTheLeader(membership.links.size()),
+             watch) {
   for (auto& socket : membership.links) {
     Follower& follower = *followers_.emplace_back(std::make_unique<Follower>());
     follower.rank = followers_.size();
     follower.link = std::make_unique<Link>(
-        std::move(socket), options,
+        std::move(socket), link,
         [this, &follower](absl::string_view bytes) {
           OnBytes(follower, bytes);
         },
@@ -38,6 +48,8 @@ LeaderSource::LeaderSource(Membership membership, RequestInbox* inbox,
   }
   if (followers_.empty()) return;
   for (const auto& follower : followers_) follower->link->Start();
+  heartbeat_.emplace(io_->context(), watch.interval, [this] { Beat(); });
+  heartbeat_->Start();
   io_->Start();
 }
 
@@ -59,7 +71,6 @@ absl::Status LeaderSource::Next(bool idle, Frame* frame) {
   if (told_failure_) return failure_->status();
   bytes_.clear();
   AppendFrame(epoch_, *frame, &bytes_);
-  owes_digest_ = true;
   SendToAll();
   return absl::OkStatus();
 }
@@ -70,8 +81,7 @@ absl::Status LeaderSource::Agree(const Digest& digest) {
   absl::MutexLock lock(&send_mutex_);
   if (told_failure_) return failure_->status();
   bytes_.clear();
-  AppendDigest(digest, &bytes_);
-  owes_digest_ = false;
+  AppendDigest(epoch_, step_, digest, &bytes_);
   SendToAll();
   return absl::OkStatus();
 }
@@ -103,55 +113,104 @@ void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
   absl::MutexLock lock(&send_mutex_);
   if (told_failure_.exchange(true)) return;
   bytes_.clear();
-  if (owes_digest_) AppendDigest(kNoDigest, &bytes_);
   AppendFailure(epoch_, failure, &bytes_);
   SendToAll();
 }
 
+// A heartbeat that a follower has not read when it leaves would make its end
+// look like a lost connection.
 absl::Status LeaderSource::WaitForFollowers(absl::Duration timeout) {
-  absl::MutexLock lock(&left_mutex_);
-  std::vector<int> missing;
-  const auto have_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(left_mutex_) {
-    missing.clear();
-    for (const auto& follower : followers_) {
-      if (!left_.contains(follower->rank)) missing.push_back(follower->rank);
-    }
-    return missing.empty() || has_failed_;
-  };
-  if (left_mutex_.AwaitWithTimeout(absl::Condition(&have_ended), timeout)) {
-    return failure_->status();
+  if (!followers_.empty()) {
+    boost::asio::post(io_->context(), [this] { heartbeat_->Stop(); });
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "rank ", absl::StrJoin(missing, ", "), " did not leave within ",
-      absl::FormatDuration(timeout), "."));
+  std::vector<int> missing;
+  {
+    absl::MutexLock lock(&left_mutex_);
+    const auto have_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(left_mutex_) {
+      missing.clear();
+      for (const auto& follower : followers_) {
+        if (!left_.contains(follower->rank)) missing.push_back(follower->rank);
+      }
+      return missing.empty() || has_failed_;
+    };
+    left_mutex_.AwaitWithTimeout(absl::Condition(&have_ended), timeout);
+  }
+  if (!missing.empty()) {
+    // Does nothing where the failure is known.
+    failure_->Report({.rank = missing.front(),
+                      .kind = v1::SILENT,
+                      .reason = absl::StrCat("it did not leave within ",
+                                             absl::FormatDuration(timeout),
+                                             " of the stop.")});
+  }
+  return failure_->status();
+}
+
+// Takes no send_mutex_: a frame, a digest and a heartbeat are each one Send,
+// and may come in any order.
+void LeaderSource::Beat() {
+  if (told_failure_) return heartbeat_->Stop();
+  const v1::Heartbeat own = progress_.Read();
+  heartbeat_bytes_.clear();
+  AppendHeartbeat(epoch_, own, &heartbeat_bytes_);
+  for (const auto& follower : followers_) {
+    if (follower->has_left) continue;
+    const absl::Status sent = follower->link->Send(heartbeat_bytes_);
+    if (!absl::IsResourceExhausted(sent)) continue;
+    return failure_->Report({.rank = follower->rank,
+                             .kind = v1::TOO_FAR_BEHIND,
+                             .reason = std::string(sent.message())});
+  }
+  if (auto cause = watch_.Beat(own)) failure_->Report(*std::move(cause));
 }
 
 void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
+  watch_.Heard(follower.rank);
   follower.received.append(bytes.data(), bytes.size());
-  const auto taken = TakeSized(kMaxReportBytes, &follower.received);
-  v1::FollowerReport report;
-  if (!taken.ok() || (taken->has_value() && !report.ParseFromString(**taken))) {
-    failure_->Report({.rank = follower.rank,
-                      .kind = v1::PROTOCOL_VIOLATED,
-                      .reason = "it sent what is no report."});
-    return;
+  while (true) {
+    const auto taken = TakeSized(kMaxReportBytes, &follower.received);
+    if (taken.ok() && !taken->has_value()) return;
+    v1::FollowerReport report;
+    if (!taken.ok() || !report.ParseFromString(**taken) ||
+        report.kind_case() == v1::FollowerReport::KIND_NOT_SET) {
+      failure_->Report({.rank = follower.rank,
+                        .kind = v1::PROTOCOL_VIOLATED,
+                        .reason = "it sent what is no report."});
+      return;
+    }
+    OnReport(follower, report);
   }
-  if (!taken->has_value()) return;
-  if (report.has_failure()) {
+}
+
+void LeaderSource::OnReport(Follower& follower,
+                            const v1::FollowerReport& report) {
+  if (report.has_heartbeat()) {
+    watch_.Heard(follower.rank, report.heartbeat());
+  } else if (report.has_failure() && IsWronglyMissedBy(report.failure())) {
+    failure_->Report(
+        {.rank = follower.rank,
+         .kind = v1::CONNECTION_LOST,
+         .reason = "nothing of the leader, which runs, reaches it."});
+  } else if (report.has_failure()) {
     failure_->Report({.rank = static_cast<int>(report.failure().rank()),
                       .kind = report.failure().kind(),
                       .reason = report.failure().reason()});
-    return;
+  } else {
+    follower.has_left = true;
+    watch_.Forget(follower.rank);
+    absl::MutexLock lock(&left_mutex_);
+    left_.insert(follower.rank);
   }
-  absl::MutexLock lock(&left_mutex_);
-  left_.insert(follower.rank);
+}
+
+// What it sends does not arrive. A leader that was stopped agrees.
+bool LeaderSource::IsWronglyMissedBy(const v1::FirstFailure& failure) const {
+  return failure.rank() == 0 && failure.kind() == v1::SILENT &&
+         !heartbeat_->WasLate(2 * watch_.timeout());
 }
 
 void LeaderSource::OnClosed(const Follower& follower, const absl::Status& why) {
-  {
-    absl::MutexLock lock(&left_mutex_);
-    if (left_.contains(follower.rank)) return;
-  }
+  if (follower.has_left) return;
   failure_->Report({.rank = follower.rank,
                     .kind = v1::CONNECTION_LOST,
                     .reason = absl::StrCat(why.message(), ".")});

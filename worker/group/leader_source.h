@@ -9,16 +9,20 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
+#include "worker/group/heartbeat_timer.h"
 #include "worker/group/io_thread.h"
 #include "worker/group/link.h"
 #include "worker/group/membership.h"
+#include "worker/group/peer_watch.h"
 #include "worker/group/request_inbox.h"
+#include "worker/group/step_progress.h"
 
 namespace lockstep {
 
@@ -27,21 +31,27 @@ namespace lockstep {
 // each follower's queue, so a slow follower does not delay the leader's plan;
 // one that falls further behind than its queue holds has failed.
 //
-// It watches the followers: one that leaves, says that it failed, or sends what
-// makes no sense, is reported to `failure`; at a failure it tells the others.
+// It watches the followers, by their links and by heartbeats, and tells them by
+// its own where it is: one that leaves, is silent or behind, says that it
+// failed, or sends what makes no sense, is reported to `failure`; at a failure
+// it tells the others.
 class LeaderSource final : public FrameSource {
  public:
   // `inbox` and `failure` must outlive this. A group of one has no links.
   LeaderSource(Membership membership, RequestInbox* inbox,
-               GroupFailure* failure, const Link::Options& options = {});
+               GroupFailure* failure, const PeerWatch::Options& watch = {},
+               const Link::Options& link = {});
   ~LeaderSource() override;
+
+  // Of this rank, for its step loop. Null in a group of one.
+  StepProgress* progress() { return followers_.empty() ? nullptr : &progress_; }
 
   absl::Status Next(bool idle, Frame* frame) override;
   absl::Status Agree(const Digest& digest) override;
 
   // After the frame with the stop: waits until every follower has said that it
-  // left, or the group has failed, which it returns. DEADLINE_EXCEEDED names
-  // those that have not.
+  // left, or the group has failed, which it returns. One that does not leave in
+  // time is reported.
   absl::Status WaitForFollowers(absl::Duration timeout);
 
   // Tells the followers whose failure ended the group. Does not block; called
@@ -51,12 +61,17 @@ class LeaderSource final : public FrameSource {
  private:
   struct Follower {
     int rank = 0;
-    std::string received;  // of a report; on the I/O thread
+    // On the I/O thread.
+    std::string received;  // of a report
+    bool has_left = false;
     std::unique_ptr<Link> link;
   };
 
+  void Beat();
   void OnBytes(Follower& follower, absl::string_view bytes);
+  void OnReport(Follower& follower, const v1::FollowerReport& report);
   void OnClosed(const Follower& follower, const absl::Status& why);
+  bool IsWronglyMissedBy(const v1::FirstFailure& failure) const;
   void SendToAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
 
   const uint64_t epoch_;
@@ -65,11 +80,16 @@ class LeaderSource final : public FrameSource {
   const std::unique_ptr<IoThread> io_;
   std::vector<std::unique_ptr<Follower>> followers_;
 
+  StepProgress progress_;
+  // On the I/O thread.
+  PeerWatch watch_;
+  std::optional<HeartbeatTimer> heartbeat_;
+  std::string heartbeat_bytes_;
+
   uint64_t step_ = 0;  // step thread
 
   // Frames and the failure leave one after the other.
   absl::Mutex send_mutex_;
-  bool owes_digest_ ABSL_GUARDED_BY(send_mutex_) = false;
   std::atomic<bool> told_failure_ = false;          // written under send_mutex_
   std::string bytes_ ABSL_GUARDED_BY(send_mutex_);  // being sent
 

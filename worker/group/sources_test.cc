@@ -1,26 +1,26 @@
 // The leader's and the followers' frame sources, over loopback sockets.
 
-#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/asio/write.hpp>
-#include <memory>
-#include <thread>
-#include <vector>
+#include <string>
 
-#include "worker/group/follower_source.h"
-#include "worker/group/leader_source.h"
+#include "tests/testing/ranks/source_group.h"
 
 namespace lockstep {
 namespace {
 
-using boost::asio::ip::tcp;
+using ::lockstep::testing::ConnectedPair;
+using ::lockstep::testing::NewMembership;
+using ::lockstep::testing::SourceFollower;
+using ::lockstep::testing::SourceGroup;
+using ::lockstep::testing::SourceLeader;
+using ::lockstep::testing::SourceOptions;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kTimeout = absl::Seconds(60);
-constexpr uint64_t kEpoch = 9;
 
 Digest DigestOf(uint8_t value) {
   Digest digest;
@@ -28,85 +28,8 @@ Digest DigestOf(uint8_t value) {
   return digest;
 }
 
-// One process's part in the group, with the hooks a rank installs.
-struct Rank {
-  explicit Rank(int rank) : rank(rank) {}
-
-  const int rank;
-  GroupFailure failure{
-      {.exit_within = absl::InfiniteDuration(), .last_resort = nullptr}};
-};
-
-struct FollowerRank : Rank {
-  FollowerRank(int rank, Membership membership) : Rank(rank) {
-    source = std::make_unique<FollowerSource>(
-        rank, std::move(membership), &failure, FollowerSource::Options());
-    failure.OnFailure(
-        [this](const auto& cause) { source->TellFailure(cause); });
-  }
-  ~FollowerRank() { failure.Disarm(); }
-
-  std::unique_ptr<FollowerSource> source;
-};
-
-struct LeaderRank : Rank {
-  LeaderRank(Membership membership, const Link::Options& options) : Rank(0) {
-    source = std::make_unique<LeaderSource>(std::move(membership), &inbox,
-                                            &failure, options);
-    failure.OnFailure([this](const auto& cause) {
-      inbox.Close(failure.status());
-      source->TellFailure(cause);
-    });
-  }
-  ~LeaderRank() { failure.Disarm(); }
-
-  RequestInbox inbox{{.max_queued_requests = 100, .max_queued_tokens = 1000}};
-  std::unique_ptr<LeaderSource> source;
-};
-
-// A leader and followers in one process.
-class Group {
- public:
-  explicit Group(int num_followers, const Link::Options& options = {}) {
-    Membership leader_membership;
-    leader_membership.epoch = kEpoch;
-    leader_membership.io = std::make_unique<IoThread>();
-    for (int rank = 1; rank <= num_followers; ++rank) {
-      Membership membership;
-      membership.epoch = kEpoch;
-      membership.io = std::make_unique<IoThread>();
-      auto [near, far] = ConnectedPair(leader_membership.io->context(),
-                                       membership.io->context());
-      leader_membership.links.push_back(std::move(near));
-      membership.links.push_back(std::move(far));
-      followers.push_back(
-          std::make_unique<FollowerRank>(rank, std::move(membership)));
-    }
-    leader =
-        std::make_unique<LeaderRank>(std::move(leader_membership), options);
-  }
-
-  void Add(uint64_t request) {
-    v1::AddRequest add;
-    add.set_request(request);
-    ASSERT_TRUE(leader->inbox.Add(add).ok());
-  }
-
-  static std::pair<tcp::socket, tcp::socket> ConnectedPair(
-      boost::asio::io_context& near, boost::asio::io_context& far) {
-    tcp::acceptor acceptor(
-        near, tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0));
-    tcp::socket connecting(far);
-    connecting.connect(acceptor.local_endpoint());
-    return {acceptor.accept(), std::move(connecting)};
-  }
-
-  std::vector<std::unique_ptr<FollowerRank>> followers;
-  std::unique_ptr<LeaderRank> leader;
-};
-
 TEST(Sources, EveryRankGetsTheSameBytesInTheSameSteps) {
-  Group group(3);
+  SourceGroup group(3);
   for (uint64_t step = 1; step <= 50; ++step) {
     for (uint64_t i = 0; i < step % 4; ++i) group.Add(step * 10 + i);
     Frame frame;
@@ -130,7 +53,7 @@ TEST(Sources, EveryRankGetsTheSameBytesInTheSameSteps) {
 }
 
 TEST(Sources, AFollowerGetsItsFrameBeforeTheLeaderHasPlanned) {
-  Group group(1);
+  SourceGroup group(1);
   group.Add(1);
   Frame frame;
   ASSERT_TRUE(group.leader->source->Next(/*idle=*/true, &frame).ok());
@@ -138,7 +61,7 @@ TEST(Sources, AFollowerGetsItsFrameBeforeTheLeaderHasPlanned) {
 }
 
 TEST(Sources, AnotherDigestIsNamedWithStepExpectedAndGot) {
-  Group group(1);
+  SourceGroup group(1);
   Frame frame;
   ASSERT_TRUE(group.leader->source->Next(/*idle=*/false, &frame).ok());
   ASSERT_TRUE(group.leader->source->Agree(DigestOf(0xaa)).ok());
@@ -152,7 +75,7 @@ TEST(Sources, AnotherDigestIsNamedWithStepExpectedAndGot) {
 }
 
 TEST(Sources, AFollowersFailureReachesTheLeaderAndThroughItTheOthers) {
-  Group group(2);
+  SourceGroup group(2);
   group.followers[0]->failure.Report(
       {.rank = 1, .kind = v1::ENGINE_FAILED, .reason = "its engine broke."});
   Frame frame;
@@ -169,7 +92,7 @@ TEST(Sources, AFollowersFailureReachesTheLeaderAndThroughItTheOthers) {
 }
 
 TEST(Sources, AFailureIsUnderstoodWhereADigestWasExpected) {
-  Group group(2);
+  SourceGroup group(2);
   Frame frame;
   ASSERT_TRUE(group.leader->source->Next(/*idle=*/false, &frame).ok());
   ASSERT_TRUE(group.followers[1]->source->Next(/*idle=*/true, &frame).ok());
@@ -182,7 +105,7 @@ TEST(Sources, AFailureIsUnderstoodWhereADigestWasExpected) {
 }
 
 TEST(Sources, AFollowerThatIsGoneIsNamedEverywhere) {
-  Group group(2);
+  SourceGroup group(2);
   group.followers.erase(group.followers.begin());  // rank 1
   Frame frame;
   EXPECT_THAT(
@@ -193,7 +116,7 @@ TEST(Sources, AFollowerThatIsGoneIsNamedEverywhere) {
 }
 
 TEST(Sources, ALeaderThatIsGoneEndsTheFollowers) {
-  Group group(2);
+  SourceGroup group(2);
   group.leader.reset();
   for (const auto& follower : group.followers) {
     Frame frame;
@@ -204,13 +127,11 @@ TEST(Sources, ALeaderThatIsGoneEndsTheFollowers) {
 }
 
 TEST(Sources, AfterTheStopTheLeaderWaitsForEachFollower) {
-  Group group(2);
+  SourceGroup group(2);
   group.leader->inbox.Stop();
   Frame frame;
   ASSERT_TRUE(group.leader->source->Next(/*idle=*/true, &frame).ok());
   ASSERT_TRUE(group.leader->source->Agree(DigestOf(1)).ok());
-  EXPECT_EQ(group.leader->source->WaitForFollowers(absl::ZeroDuration()),
-            absl::DeadlineExceededError("rank 1, 2 did not leave within 0."));
   for (const auto& follower : group.followers) {
     ASSERT_TRUE(follower->source->Next(/*idle=*/true, &frame).ok());
     ASSERT_TRUE(follower->source->Agree(DigestOf(1)).ok());
@@ -221,11 +142,26 @@ TEST(Sources, AfterTheStopTheLeaderWaitsForEachFollower) {
   EXPECT_TRUE(group.leader->failure.status().ok());
 }
 
+TEST(Sources, AFollowerThatDoesNotLeaveIsNamed) {
+  SourceGroup group(2);
+  group.leader->inbox.Stop();
+  Frame frame;
+  ASSERT_TRUE(group.leader->source->Next(/*idle=*/true, &frame).ok());
+  ASSERT_TRUE(group.leader->source->Agree(DigestOf(1)).ok());
+  ASSERT_TRUE(group.followers[0]->source->Next(/*idle=*/true, &frame).ok());
+  ASSERT_TRUE(group.followers[0]->source->Agree(DigestOf(1)).ok());
+  group.followers[0]->source->Leave();
+  EXPECT_EQ(
+      group.leader->source->WaitForFollowers(absl::Seconds(1)),
+      absl::UnavailableError("the worker group failed: rank 2 failed first: it "
+                             "did not leave within 1s of the stop."));
+}
+
 // With the stop sent: a rank that fails, or goes without a word, before it has
 // left ends the wait, whatever the others do.
 TEST(Sources, AFailureAfterTheStopEndsTheWaitForTheFollowers) {
   for (const bool says_so : {true, false}) {
-    Group group(2);
+    SourceGroup group(2);
     group.leader->inbox.Stop();
     Frame frame;
     ASSERT_TRUE(group.leader->source->Next(/*idle=*/true, &frame).ok());
@@ -252,13 +188,11 @@ TEST(Sources, AFailureAfterTheStopEndsTheWaitForTheFollowers) {
 
 TEST(Sources, AFollowerTooFarBehindFailsAndDelaysNobody) {
   IoThread far;  // never runs: the follower reads nothing
-  Membership membership;
-  membership.epoch = kEpoch;
-  membership.io = std::make_unique<IoThread>();
-  auto [near, silent] =
-      Group::ConnectedPair(membership.io->context(), far.context());
+  Membership membership = NewMembership();
+  auto [near, silent] = ConnectedPair(membership.io->context(), far.context());
   membership.links.push_back(std::move(near));
-  LeaderRank leader(std::move(membership), {.max_unsent_bytes = 1 << 20});
+  SourceLeader leader(std::move(membership),
+                      {.link = {.max_unsent_bytes = 1 << 20}});
 
   v1::AddRequest add;
   for (int i = 0; i < 1000; ++i) add.add_prompt_token_ids(100'000);
@@ -277,18 +211,50 @@ TEST(Sources, AFollowerTooFarBehindFailsAndDelaysNobody) {
 
 TEST(Sources, BytesThatAreNoFramesFailTheGroup) {
   IoThread near;
-  Membership membership;
-  membership.epoch = kEpoch;
-  membership.io = std::make_unique<IoThread>();
+  Membership membership = NewMembership();
   auto [leader, socket] =
-      Group::ConnectedPair(near.context(), membership.io->context());
+      ConnectedPair(near.context(), membership.io->context());
   membership.links.push_back(std::move(socket));
-  FollowerRank follower(1, std::move(membership));
+  SourceFollower follower(1, std::move(membership), {});
   boost::asio::write(leader, boost::asio::buffer("\xff\xff\xff\xff\xff"));
   Frame frame;
   EXPECT_THAT(
       std::string(follower.source->Next(/*idle=*/true, &frame).message()),
       HasSubstr("a frame header of 4294967295 bytes is above the limit"));
+}
+
+TEST(Sources, AFollowerThatLeavesItsFramesUnreadFails) {
+  SourceOptions options;
+  options.follower.max_unread_frames = 10;
+  SourceGroup group(1, options);
+  Frame frame;
+  absl::Status status;
+  while (status.ok()) {
+    status = group.leader->source->Next(/*idle=*/false, &frame);
+    if (status.ok()) status = group.leader->source->Agree(DigestOf(1));
+  }
+  EXPECT_EQ(status.message(),
+            "the worker group failed: rank 1 failed first: it is more than 10 "
+            "steps behind the leader.");
+  EXPECT_EQ(group.leader->failure.cause()->kind, v1::TOO_FAR_BEHIND);
+}
+
+TEST(Sources, AReportThatIsNoneFailsTheGroup) {
+  for (const std::string& bytes :
+       {std::string("\xff\xff\xff\xff"), std::string(4, '\0'),
+        std::string("\1\0\0\0\xff", 5)}) {
+    IoThread far;
+    Membership membership = NewMembership();
+    auto [socket, follower] =
+        ConnectedPair(membership.io->context(), far.context());
+    membership.links.push_back(std::move(socket));
+    SourceLeader leader(std::move(membership), {});
+    boost::asio::write(follower, boost::asio::buffer(bytes));
+    Frame frame;
+    EXPECT_FALSE(leader.source->Next(/*idle=*/true, &frame).ok());
+    EXPECT_EQ(leader.failure.cause()->rank, 1);
+    EXPECT_EQ(leader.failure.cause()->kind, v1::PROTOCOL_VIOLATED);
+  }
 }
 
 }  // namespace

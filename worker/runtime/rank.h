@@ -85,6 +85,9 @@ class Rank {
   // any time.
   void AbortCollective(absl::string_view reason) { collective_.Abort(reason); }
 
+  // After MeetRanks. Its counters may be read from any thread.
+  const Collective* collective() { return collective_.get(); }
+
   // Takes over the number of pages that the group has agreed on.
   absl::Status Agree(int num_pages);
 

@@ -1,29 +1,60 @@
 #include "worker/runtime/rank_loop.h"
 
 #include <absl/strings/str_cat.h>
+#include <glog/logging.h>
+
+#include <algorithm>
 
 #include "worker/group/step_history.h"
 #include "worker/runtime/step_loop.h"
 #include "worker/runtime/step_watchdog.h"
 
 namespace lockstep {
+namespace {
+
+StepWatchdog::WarmUp LimitOf(const RankLoopParts& parts) {
+  if (parts.step_timeout > absl::ZeroDuration()) {
+    return {.steps = parts.warm_up_steps, .least = parts.step_timeout};
+  }
+  return {
+      .steps = parts.warm_up_steps,
+      .least = kLeastStepTimeout,
+      .multiple = 1.0 * kStepTimeoutMultiple * parts.scheduler.max_step_tokens};
+}
+
+void CountCollectives(const RankLoopParts& parts) {
+  if (parts.progress == nullptr || parts.collective == nullptr) return;
+  parts.progress->CountCollectives([collective = parts.collective] {
+    return collective->num_all_reduces() + collective->num_all_gathers();
+  });
+}
+
+}  // namespace
 
 absl::Status RunRankLoop(const RankLoopParts& parts) {
   Scheduler scheduler(parts.scheduler, parts.sink);
   StepHistory history;
-  StepWatchdog watchdog(parts.step_timeout, [&parts](uint64_t step) {
-    parts.failure->Report(
-        {.rank = parts.rank,
-         .kind = v1::STEP_OVERDUE,
-         .reason = absl::StrCat(
-             "step ", step, " takes longer than --step_timeout of ",
-             absl::FormatDuration(parts.step_timeout), ".")});
-  });
+  const GroupFailure::LastWords last_words(parts.failure,
+                                           [&] { history.WriteToLog(); });
+  CountCollectives(parts);
+  StepWatchdog watchdog(
+      std::max(kWarmUpTimeout, parts.step_timeout),
+      [&parts, &watchdog](uint64_t step) {
+        const std::string overdue =
+            absl::StrCat("step ", step, " exceeds its time limit of ",
+                         absl::FormatDuration(watchdog.limit()), ".");
+        LOG(ERROR) << overdue;
+        if (parts.progress != nullptr) return parts.progress->SetOverdue(step);
+        parts.failure->Report(
+            {.rank = parts.rank, .kind = v1::STEP_OVERDUE, .reason = overdue});
+      });
+  watchdog.SetLimitByWarmUp(LimitOf(parts));
   StepLoop loop({.source = parts.source,
                  .scheduler = &scheduler,
                  .engine = parts.engine,
                  .history = &history,
                  .watchdog = &watchdog,
+                 .progress = parts.progress,
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;

@@ -17,9 +17,13 @@ absl::Status StepLoop::Run() {
 
 absl::StatusOr<bool> StepLoop::Step() {
   const bool idle = !parts_.scheduler->HasWork();
-  if (!idle) parts_.watchdog->BeginStep(frame_.step + 1);
+  if (!idle) {
+    parts_.watchdog->BeginStep(frame_.step + 1);
+    Enter(frame_.step + 1, v1::WAITS_FOR_FRAME);
+  }
   LOCKSTEP_RETURN_IF_ERROR(parts_.source->Next(idle, &frame_));
   if (idle) parts_.watchdog->BeginStep(frame_.step);
+  Enter(frame_.step, v1::PLANS);
   LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, ApplyMessages());
   const StepPlan& plan = parts_.scheduler->Plan();
   LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
@@ -27,6 +31,7 @@ absl::StatusOr<bool> StepLoop::Step() {
   parts_.scheduler->Commit(result_);
   LOCKSTEP_RETURN_IF_ERROR(CheckPages());
   parts_.watchdog->EndStep();
+  Enter(frame_.step, v1::FINISHED);
   return stop;
 }
 
@@ -59,12 +64,14 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
        .messages = static_cast<uint32_t>(frame_.messages.size()),
        .tokens = static_cast<uint32_t>(plan.num_tokens),
        .digest = digest});
+  Enter(frame_.step, v1::WAITS_FOR_DIGEST);
   const absl::Status status = parts_.source->Agree(digest);
   if (!status.ok()) failure_kind_ = v1::DIGEST_MISMATCH;
   return status;
 }
 
 absl::Status StepLoop::Execute(const StepPlan& plan) {
+  Enter(frame_.step, v1::EXECUTES);
   result_.spans.resize(plan.spans.size());
   if (plan.empty()) return absl::OkStatus();
   const absl::Status status = parts_.engine->Execute(plan, &result_);
@@ -80,6 +87,10 @@ absl::Status StepLoop::CheckPages() {
   const absl::Status status = parts_.scheduler->CheckConservation();
   if (!status.ok()) failure_kind_ = v1::STATE_CORRUPT;
   return status;
+}
+
+void StepLoop::Enter(uint64_t step, v1::StepStage stage) {
+  if (parts_.progress != nullptr) parts_.progress->Enter(step, stage);
 }
 
 }  // namespace lockstep

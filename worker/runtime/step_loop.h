@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <functional>
 
 #include "common/digest.h"
@@ -11,6 +12,7 @@
 #include "worker/engine/engine.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/step_history.h"
+#include "worker/group/step_progress.h"
 #include "worker/runtime/step_watchdog.h"
 #include "worker/scheduler/scheduler.h"
 
@@ -32,6 +34,7 @@ class StepLoop {
     Engine* engine = nullptr;
     StepHistory* history = nullptr;
     StepWatchdog* watchdog = nullptr;
+    StepProgress* progress = nullptr;  // may be null: nobody asks
     // After each step, a failed one too, on the step thread. May be empty.
     std::function<void(const SchedulerStats&)> on_step_end;
   };
@@ -53,6 +56,7 @@ class StepLoop {
   absl::Status Agree(const StepPlan& plan);
   absl::Status Execute(const StepPlan& plan);
   absl::Status CheckPages();
+  void Enter(uint64_t step, v1::StepStage stage);
 
   const Parts parts_;
   Frame frame_;

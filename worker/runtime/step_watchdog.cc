@@ -1,5 +1,6 @@
 #include "worker/runtime/step_watchdog.h"
 
+#include <glog/logging.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -8,14 +9,15 @@
 namespace lockstep {
 namespace {
 
+constexpr int kLooks = 8;  // within the limit
 constexpr absl::Duration kLongestPause = absl::Hours(1);
 
 }  // namespace
 
 StepWatchdog::StepWatchdog(absl::Duration limit,
                            std::function<void(uint64_t step)> overdue)
-    : limit_(limit),
-      overdue_(std::move(overdue)),
+    : overdue_(std::move(overdue)),
+      limit_(limit),
       thread_([this] { Watch(); }) {
   pthread_setname_np(thread_.native_handle(), "watchdog");
 }
@@ -29,25 +31,61 @@ StepWatchdog::~StepWatchdog() {
   thread_.join();
 }
 
-void StepWatchdog::BeginStep(uint64_t step) {
-  begin_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
-  running_.store(step, std::memory_order_release);
+void StepWatchdog::SetLimitByWarmUp(const WarmUp& warm_up) {
+  warm_up_ = warm_up;
+  if (warm_up_.steps == 0) SetLimit(warm_up_.least);
 }
 
-void StepWatchdog::EndStep() { running_.store(0, std::memory_order_release); }
+void StepWatchdog::BeginStep(uint64_t step) {
+  if (warm_up_.steps > 0) begin_ = Clock::now();
+  running_.store(step, std::memory_order_relaxed);
+}
 
-// Looks a few times within the limit, so that a step costs no wake-up.
+void StepWatchdog::EndStep() {
+  running_.store(0, std::memory_order_relaxed);
+  if (warm_up_.steps == 0) return;
+  slowest_ = std::max(slowest_, absl::FromChrono(Clock::now() - begin_));
+  if (--warm_up_.steps > 0) return;
+  const absl::Duration limit =
+      std::max(warm_up_.least, warm_up_.multiple * slowest_);
+  LOG(INFO) << "a step may take " << limit
+            << "; the slowest of the warm-up took " << slowest_;
+  SetLimit(limit);
+}
+
+absl::Duration StepWatchdog::limit() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return limit_;
+}
+
+void StepWatchdog::SetLimit(absl::Duration limit) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    limit_ = limit;
+    has_changed_ = true;
+  }
+  changed_.notify_one();
+}
+
 void StepWatchdog::Watch() {
-  const auto pause =
-      absl::ToChronoNanoseconds(std::min(limit_ / 4, kLongestPause));
+  uint64_t seen = 0;
+  uint64_t told = 0;
+  absl::Duration elapsed;  // with `seen` running
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!changed_.wait_for(lock, pause, [this] { return destroyed_; })) {
-    const uint64_t step = running_.load(std::memory_order_acquire);
-    const auto begin = begin_.load(std::memory_order_relaxed);
-    const auto now = std::chrono::steady_clock::now();
-    if (step == 0 || absl::FromChrono(now - begin) <= limit_) continue;
+  while (true) {
+    const absl::Duration pause = std::min(limit_ / kLooks, kLongestPause);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(pause),
+                      [this] { return destroyed_ || has_changed_; });
+    if (destroyed_) return;
+    if (std::exchange(has_changed_, false)) continue;
+    const uint64_t step = running_.load(std::memory_order_relaxed);
+    elapsed = step == seen ? elapsed + pause : absl::ZeroDuration();
+    seen = step;
+    if (step == 0 || step == told || elapsed < limit_) continue;
+    told = step;
     lock.unlock();
-    return overdue_(step);
+    overdue_(step);
+    lock.lock();
   }
 }
 

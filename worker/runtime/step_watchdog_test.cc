@@ -1,10 +1,15 @@
 #include "worker/runtime/step_watchdog.h"
 
 #include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <vector>
 
 namespace lockstep {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(StepWatchdog, NamesAStepThatDoesNotEnd) {
   absl::Notification overdue;
@@ -18,6 +23,61 @@ TEST(StepWatchdog, NamesAStepThatDoesNotEnd) {
   watchdog.BeginStep(7);
   overdue.WaitForNotification();
   EXPECT_EQ(overdue_step, 7);
+}
+
+TEST(StepWatchdog, NamesAStepOnceAndGoesOnWatching) {
+  absl::Notification second;
+  std::vector<uint64_t> overdue;
+  StepWatchdog watchdog(absl::Milliseconds(8), [&](uint64_t step) {
+    overdue.push_back(step);
+    if (overdue.size() == 1) {
+      watchdog.EndStep();
+      watchdog.BeginStep(9);
+    } else {
+      second.Notify();
+    }
+  });
+  watchdog.BeginStep(7);
+  second.WaitForNotification();
+  EXPECT_THAT(overdue, ElementsAre(7, 9));
+}
+
+TEST(StepWatchdog, ItsLimitComesFromTheWarmUp) {
+  StepWatchdog watchdog(absl::Hours(2), [](uint64_t) {});
+  watchdog.SetLimitByWarmUp(
+      {.steps = 2, .least = absl::Seconds(1), .multiple = 1e12});
+  const auto run = [&](uint64_t step) {
+    watchdog.BeginStep(step);
+    watchdog.EndStep();
+  };
+  run(1);
+  EXPECT_EQ(watchdog.limit(), absl::Hours(2));
+  run(2);
+  const absl::Duration limit = watchdog.limit();
+  EXPECT_GT(limit, absl::Seconds(1));
+  EXPECT_NE(limit, absl::Hours(2));
+  run(3);
+  EXPECT_EQ(watchdog.limit(), limit);
+}
+
+TEST(StepWatchdog, ItsLimitHasALeast) {
+  StepWatchdog watchdog(absl::Hours(2), [](uint64_t) {});
+  watchdog.SetLimitByWarmUp(
+      {.steps = 1, .least = absl::Minutes(1), .multiple = 0});
+  watchdog.BeginStep(1);
+  watchdog.EndStep();
+  EXPECT_EQ(watchdog.limit(), absl::Minutes(1));
+}
+
+TEST(StepWatchdog, AStepOfTheWarmUpHasTheLimitOfTheWarmUp) {
+  absl::Notification overdue;
+  StepWatchdog watchdog(absl::Hours(2), [&](uint64_t) { overdue.Notify(); });
+  watchdog.SetLimitByWarmUp({.steps = 1, .least = absl::Milliseconds(8)});
+  watchdog.BeginStep(1);
+  watchdog.EndStep();
+  EXPECT_FALSE(overdue.HasBeenNotified());
+  watchdog.BeginStep(2);
+  overdue.WaitForNotification();
 }
 
 TEST(StepWatchdog, SaysNothingOfStepsThatEnd) {
