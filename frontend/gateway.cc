@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
-#include "frontend/generation/request_parser.h"
+#include "frontend/grpc/request_parser.h"
 
 namespace lockstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "common/grpc_server.h"
 #include "common/health.grpc.pb.h"
-#include "frontend/generation/request_parser.h"
+#include "frontend/grpc/request_parser.h"
 #include "frontend/routing/worker_client.h"
 #include "proto/inference.pb.h"
 #include "tests/testing/fake_tokenizer.h"

@@ -14,6 +14,11 @@ Answer::Answer(const GenerateSpec* spec, const Tokenizer* tokenizer,
                ResponseSink* sink)
     : spec_(*spec), tokenizer_(tokenizer), sink_(sink) {}
 
+void Answer::KeepPrompt(std::vector<uint32_t> token_ids, std::string text) {
+  accepted_event_.prompt_token_ids = std::move(token_ids);
+  accepted_event_.prompt_text = std::move(text);
+}
+
 absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
                          std::vector<uint32_t>* stopped) {
   if (complete_) {
@@ -24,9 +29,11 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
       if (std::exchange(accepted_, true)) {
         return absl::InternalError("the worker accepted the request twice.");
       }
-      sink_->OnAccepted({spec_.request_id, spec_.model.name,
-                         message.accepted().prompt_tokens(),
-                         message.accepted().seed()});
+      accepted_event_.request_id = spec_.request_id;
+      accepted_event_.model = spec_.model.name;
+      accepted_event_.prompt_tokens = message.accepted().prompt_tokens();
+      accepted_event_.seed = message.accepted().seed();
+      sink_->OnAccepted(std::move(accepted_event_));
       return absl::OkStatus();
     case v1::WorkerGenerateResponse::kDelta:
       return OnDelta(message.delta(), stopped);

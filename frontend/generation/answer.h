@@ -33,6 +33,9 @@ class Answer {
   Answer(const GenerateSpec* spec, const Tokenizer* tokenizer,
          ResponseSink* sink);
 
+  // What OnAccepted says of the prompt; before the first message.
+  void KeepPrompt(std::vector<uint32_t> token_ids, std::string text);
+
   // Appends to `stopped` the choices that have just met a stop string and that
   // the worker should compute no further. INTERNAL where the worker breaks the
   // protocol.
@@ -72,6 +75,7 @@ class Answer {
   std::map<uint32_t, Choice> choices_;  // made when first heard of
   std::vector<v1::FinishReason> finish_reasons_;
   SummaryEvent summary_;
+  AcceptedEvent accepted_event_;
   bool accepted_ = false;
   bool complete_ = false;
 };

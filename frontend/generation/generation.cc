@@ -2,19 +2,36 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <utility>
 
-#include "frontend/generation/prompt_encoder.h"
+#include "common/status_macros.h"
 #include "frontend/generation/request_log.h"
 
 namespace lockstep {
+namespace {
+
+// A model's ids that only pad its vocabulary have no text.
+absl::StatusOr<std::string> DecodeKnown(const Tokenizer& tokenizer,
+                                        std::vector<uint32_t> ids,
+                                        bool skip_special_tokens) {
+  const uint32_t known = tokenizer.info().vocabulary_size;
+  ids.erase(std::remove_if(ids.begin(), ids.end(),
+                           [known](uint32_t id) { return id >= known; }),
+            ids.end());
+  return tokenizer.Decode(ids, skip_special_tokens);
+}
+
+}  // namespace
 
 Generation::Generation(Pipeline* pipeline, size_t request_bytes,
-                       Parser<GenerateSpec> parse, ResponseSink* sink)
+                       Parser<GenerateSpec> parse, ResponseSink* sink,
+                       std::string request_id)
     : pipeline_(pipeline),
       request_bytes_(request_bytes),
       parse_(std::move(parse)),
       sink_(sink),
+      request_id_(std::move(request_id)),
       answer_(&spec_, &pipeline->tokenizer(), sink) {}
 
 void Generation::Start() {
@@ -32,16 +49,32 @@ void Generation::ParseAndEncode() {
   // It may have waited for the thread.
   if (const auto why = why_cancelled(); !why.ok()) return End(why);
   auto spec = parse_();
+  parse_ = nullptr;  // what it holds of the request goes
   if (!spec.ok()) return End(spec.status());
   spec_ = *std::move(spec);
   const auto prompt = EncodePrompt(spec_.prompt, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
   prompt_tokens_ = prompt->token_ids.size();
-  const absl::Status status =
-      CheckPromptTokens(spec_.prompt, prompt_tokens_, spec_.model);
+  absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
+  if (status.ok() && spec_.return_prompt) status = KeepPrompt(*prompt);
   if (!status.ok()) return End(status);
   spec_.prompt = {};
   Send(prompt->token_ids);
+}
+
+absl::Status Generation::KeepPrompt(const EncodedPrompt& prompt) {
+  std::string text;
+  if (const auto* as_text = std::get_if<TextPrompt>(&spec_.prompt.prompt)) {
+    text = as_text->text;
+  } else if (prompt.rendered.has_value()) {
+    text = *prompt.rendered;
+  } else {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        text, DecodeKnown(pipeline_->tokenizer(), prompt.token_ids,
+                          spec_.skip_special_tokens));
+  }
+  answer_.KeepPrompt(prompt.token_ids, std::move(text));
+  return absl::OkStatus();
 }
 
 void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
@@ -115,7 +148,7 @@ absl::Status Generation::why_cancelled() const {
 
 void Generation::End(const absl::Status& status) {
   RequestRecord record;
-  if (!spec_.request_id.empty()) record.request_id = spec_.request_id;
+  record.request_id = spec_.request_id.empty() ? request_id_ : spec_.request_id;
   record.worker_request_id = spec_.worker_request_id;
   record.usage = answer_.summary().usage;
   record.usage.set_prompt_tokens(prompt_tokens_);

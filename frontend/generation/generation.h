@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "frontend/generation/answer.h"
 #include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
 #include "frontend/routing/worker_call.h"
@@ -33,9 +35,11 @@ namespace lockstep {
 class Generation : private WorkerCall::Listener {
  public:
   // `pipeline` and `sink` must outlive this. `parse` is called at most once, on
-  // an encoding thread, before the terminal event.
+  // an encoding thread, before the terminal event. `request_id`, for the log,
+  // where it is known and fit for a log before the request is parsed.
   Generation(Pipeline* pipeline, size_t request_bytes,
-             Parser<GenerateSpec> parse, ResponseSink* sink);
+             Parser<GenerateSpec> parse, ResponseSink* sink,
+             std::string request_id = "-");
 
   void Start();
   void Cancel(const absl::Status& why);
@@ -44,6 +48,7 @@ class Generation : private WorkerCall::Listener {
   using Clock = std::chrono::steady_clock;
 
   void ParseAndEncode();  // on an encoding thread
+  absl::Status KeepPrompt(const EncodedPrompt& prompt);
   void Send(const std::vector<uint32_t>& prompt_token_ids);
   void OnMessage(const v1::WorkerGenerateResponse& message) override;
   void OnEnd(absl::Status status) override;
@@ -53,8 +58,9 @@ class Generation : private WorkerCall::Listener {
 
   Pipeline* const pipeline_;
   const size_t request_bytes_;
-  const Parser<GenerateSpec> parse_;
+  Parser<GenerateSpec> parse_;
   ResponseSink* const sink_;
+  const std::string request_id_;
 
   GenerateSpec spec_;  // from ParseAndEncode on
   Answer answer_;

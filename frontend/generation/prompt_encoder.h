@@ -24,8 +24,7 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
                                            const Tokenizer& tokenizer);
 
 // INVALID_ARGUMENT unless the prompt has at least one token and leaves room in
-// the model's context for one more.
-absl::Status CheckPromptTokens(const PromptSpec& prompt, size_t num_tokens,
-                               const ServedModel& model);
+// the model's context for those asked for, at least one.
+absl::Status CheckPromptTokens(const GenerateSpec& spec, size_t num_tokens);
 
 }  // namespace lockstep

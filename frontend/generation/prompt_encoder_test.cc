@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/generation/error_detail.h"
 #include "tests/testing/fake_tokenizer.h"
 
 namespace lockstep {
@@ -11,7 +12,7 @@ using Ids = std::vector<uint32_t>;
 
 TEST(PromptEncoder, TextGetsWhatTheTokenizerAdds) {
   const FakeTokenizer tokenizer;
-  const auto prompt = EncodePrompt({TextPrompt{"hi"}, true}, tokenizer);
+  const auto prompt = EncodePrompt({TextPrompt{"hi"}, true, "text"}, tokenizer);
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->token_ids, (Ids{FakeTokenizer::kBos, 'h', 'i'}));
   EXPECT_FALSE(prompt->rendered.has_value());
@@ -33,43 +34,28 @@ TEST(PromptEncoder, TokenIdsStayAsTheyAre) {
             (Ids{7, 8}));
 }
 
-TEST(PromptEncoder, WhatTheTemplateRefusesHasItsWords) {
-  const ChatPrompt chat = {{{"raise", "roles must alternate"}}, true};
-  EXPECT_EQ(EncodePrompt({chat, false}, FakeTokenizer()).status(),
-            absl::InvalidArgumentError("chat.messages cannot be rendered: "
-                                       "roles must alternate"));
-  EXPECT_EQ(
-      EncodePrompt({chat, false}, FakeTokenizer(/*has_chat_template=*/false))
-          .status(),
-      absl::InvalidArgumentError("chat cannot be rendered: the model has no "
-                                 "chat template; send text or token_ids."));
-}
-
-TEST(PromptEncoder, AChatThatIsTooLongAsJsonIsNamedAsTheClientKnowsIt) {
-  const ChatPrompt chat = {{{"user", std::string(4 << 20, '\x01')}}, true};
-  EXPECT_EQ(EncodePrompt({chat, false}, FakeTokenizer()).status(),
-            absl::InvalidArgumentError(
-                "chat.messages is 25165896 bytes long as JSON, where some "
-                "characters take more; at most 16777216 are allowed."));
-}
-
-TEST(PromptEncoder, APromptLeavesRoomForOneToken) {
-  const ServedModel model = {"tiny", /*max_context_tokens=*/8, 300};
-  const PromptSpec text = {TextPrompt{"…"}, true};
-  const PromptSpec ids = {TokenPrompt{}, false};
-  EXPECT_TRUE(CheckPromptTokens(text, 1, model).ok());
-  EXPECT_TRUE(CheckPromptTokens(text, 7, model).ok());
-  EXPECT_EQ(CheckPromptTokens(text, 8, model),
-            absl::InvalidArgumentError(
-                "text is 8 tokens long; at most 7 fit, as the context of tiny "
-                "is 8 tokens and the answer needs one of them."));
-  EXPECT_EQ(CheckPromptTokens(ids, 9, model),
-            absl::InvalidArgumentError(
-                "token_ids is 9 tokens long; at most 7 fit, as the context of "
-                "tiny is 8 tokens and the answer needs one of them."));
-  EXPECT_EQ(CheckPromptTokens(text, 0, model),
+TEST(PromptEncoder, APromptLeavesRoomForWhatIsAskedFor) {
+  GenerateSpec spec;
+  spec.model = {"tiny", /*max_context_tokens=*/8, 300};
+  spec.prompt = {TextPrompt{"…"}, true, "text"};
+  EXPECT_TRUE(CheckPromptTokens(spec, 1).ok());
+  EXPECT_TRUE(CheckPromptTokens(spec, 7).ok());
+  const absl::Status too_long = CheckPromptTokens(spec, 8);
+  EXPECT_EQ(too_long.message(),
+            "text is 8 tokens long; at most 7 fit, as the context of tiny is 8 "
+            "tokens and the answer needs one of them.");
+  EXPECT_EQ(ReasonOf(too_long), kContextLengthExceeded);
+  EXPECT_EQ(CheckPromptTokens(spec, 0),
             absl::InvalidArgumentError(
                 "text holds no token; a prompt needs at least one."));
+
+  spec.sampling.set_max_tokens(3);
+  EXPECT_TRUE(CheckPromptTokens(spec, 5).ok());
+  const absl::Status too_many = CheckPromptTokens(spec, 6);
+  EXPECT_EQ(too_many.message(),
+            "text is 6 tokens long and 3 more are asked for; together they "
+            "must fit the context of tiny, 8 tokens.");
+  EXPECT_EQ(ReasonOf(too_many), kContextLengthExceeded);
 }
 
 }  // namespace

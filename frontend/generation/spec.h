@@ -10,7 +10,7 @@
 #include "proto/sampling.pb.h"
 
 // A request as the pipeline sees it, whatever protocol it came by. Plain
-// values; checked by request_parser.h where they come from a client.
+// values; an adapter fills them and has them checked by spec_check.h.
 namespace lockstep {
 
 struct TextPrompt {
@@ -20,11 +20,16 @@ struct TextPrompt {
 struct ChatTurn {
   std::string role;
   std::string content;
+  std::string name = {};  // empty: none
 };
 
 struct ChatPrompt {
   std::vector<ChatTurn> messages;
   bool add_generation_prompt = true;
+  // The prompt ends within the last message, for the model to go on with.
+  bool continue_final_message = false;
+  // Further variables of the template, a JSON object; empty: none.
+  std::string template_arguments = {};
 };
 
 struct TokenPrompt {
@@ -35,6 +40,7 @@ struct PromptSpec {
   std::variant<TextPrompt, ChatPrompt, TokenPrompt> prompt;
   // What the tokenizer adds by itself, such as BOS. A rendered chat has it.
   bool add_special_tokens = true;
+  std::string field = {};  // what the client calls it; errors begin with it
 };
 
 struct DetokenizeSpec {
@@ -56,6 +62,8 @@ struct GenerateSpec {
   std::vector<std::string> stop;
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
+  // AcceptedEvent carries the prompt's ids and text.
+  bool return_prompt = false;
 
   std::chrono::system_clock::time_point deadline =
       std::chrono::system_clock::time_point::max();

@@ -7,8 +7,8 @@
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
-#include "frontend/generation/request_parser.h"
 #include "frontend/grpc/generate_reactor.h"
+#include "frontend/grpc/request_parser.h"
 
 namespace lockstep {
 namespace {

@@ -10,6 +10,7 @@ struct ServedModel {
   std::string name;
   uint32_t max_context_tokens = 0;
   uint32_t vocabulary_size = 0;  // of the logits; the tokenizer may know fewer
+  std::string fingerprint = {};  // of all that decides the bits of an answer
 };
 
 }  // namespace lockstep

@@ -120,7 +120,7 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
         "; start the gateway with the --model of the worker."));
   }
   return ServedModel{info->name(), info->max_context_tokens(),
-                     info->vocabulary_size()};
+                     info->vocabulary_size(), info->fingerprint()};
 }
 
 void WorkerMonitor::Set(const absl::StatusOr<ServedModel>& model) {

@@ -36,6 +36,7 @@ class Turns {
 
 TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   FakeWorker worker;
+  worker.model_info().set_fingerprint("bits");
   worker.Start();  // for its address
   worker.Stop();
   WorkerClient client(worker.address());
@@ -53,6 +54,7 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   EXPECT_EQ(monitor.Model()->name, "fake");
   EXPECT_EQ(monitor.Model()->max_context_tokens, 100);
   EXPECT_EQ(monitor.Model()->vocabulary_size, kVocabularySize);
+  EXPECT_EQ(monitor.Model()->fingerprint, "bits");
 
   worker.SetServing(false);
   turns.WaitFor(2);

@@ -1,4 +1,4 @@
-#include "frontend/generation/request_parser.h"
+#include "frontend/grpc/request_parser.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "common/request_id.h"
+#include "frontend/generation/error_detail.h"
+#include "frontend/generation/spec_check.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
@@ -127,21 +130,27 @@ TEST(RequestParser, RefusesNamingFieldValueAndLimit) {
        "stop[0] is 1025 bytes long; it must be 1 to 1024."},
   };
   for (const auto& c : kCases) {
-    EXPECT_EQ(Parse(c.request).status(), absl::InvalidArgumentError(c.error));
+    const absl::Status status = Parse(c.request).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), c.error);
   }
 }
 
 TEST(RequestParser, TenMegabytesAreTooMuchForAnyModel) {
   v1::GenerateRequest request;
   request.set_text(std::string(10'000'000, 'a'));
-  EXPECT_EQ(ParseGenerateRequest(request, {"big", 1'000'000, 300}).status(),
-            absl::InvalidArgumentError(
-                "text is 10000000 bytes long; at most 8388608 are allowed."));
+  const absl::Status status =
+      ParseGenerateRequest(request, {"big", 1'000'000, 300}).status();
+  EXPECT_EQ(status.message(),
+            "text is 10000000 bytes long; at most 8388608 are allowed.");
+  EXPECT_EQ(ReasonOf(status), kContextLengthExceeded);
 }
 
 TEST(RequestParser, AnUnknownModelIsNotFoundAndNamesTheOneThereIs) {
-  const auto error = absl::NotFoundError(
-      "the model \"huge\" is not served here; the model served is \"tiny\".");
+  const auto error = WithReason(
+      absl::NotFoundError("the model \"huge\" is not served here; the model "
+                          "served is \"tiny\"."),
+      kModelNotFound);
   EXPECT_EQ(Parse("text: 'hi' model: 'huge'").status(), error);
   EXPECT_EQ(
       ParseTokenizeRequest(

@@ -1,0 +1,85 @@
+#include "frontend/generation/chat_renderer.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_cat.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/status_macros.h"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The template's variables, named as Hugging Face names them.
+std::string ChatContext(const ChatPrompt& chat) {
+  Json messages = Json::array();
+  for (const ChatTurn& turn : chat.messages) {
+    Json message = {{"role", turn.role}, {"content", turn.content}};
+    if (!turn.name.empty()) message["name"] = turn.name;
+    messages.push_back(std::move(message));
+  }
+  Json context = {{"messages", std::move(messages)},
+                  {"add_generation_prompt", chat.add_generation_prompt}};
+  if (!chat.template_arguments.empty()) {
+    context.update(Json::parse(chat.template_arguments));
+  }
+  return context.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Cuts what the template wrote after the last message, as Hugging Face does:
+// the message is looked for without its surrounding space, which templates
+// strip, and keeps the space after it where the template did.
+absl::StatusOr<std::string> CutAfterLastMessage(absl::string_view field,
+                                                std::string text,
+                                                absl::string_view content) {
+  const absl::string_view words = absl::StripAsciiWhitespace(content);
+  const size_t at =
+      words.empty() ? std::string::npos : text.rfind(std::string(words));
+  if (at == std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        field,
+        " cannot be continued: the chat template does not write the "
+        "text of the last message as it is."));
+  }
+  const absl::string_view with_space =
+      absl::StripLeadingAsciiWhitespace(content);
+  const bool keeps_space =
+      text.compare(at, with_space.size(), with_space.data(),
+                   with_space.size()) == 0;
+  text.resize(at + (keeps_space ? with_space.size() : words.size()));
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> RenderChat(absl::string_view field,
+                                       const ChatPrompt& chat,
+                                       const Tokenizer& tokenizer) {
+  if (!tokenizer.info().has_chat_template) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        field,
+        " cannot be rendered: the model has no chat template; send a "
+        "text or token ids."));
+  }
+  const std::string context = ChatContext(chat);
+  if (context.size() > kMaxTextBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        field, " is ", context.size(),
+        " bytes long as JSON, where some characters take more; at most ",
+        kMaxTextBytes, " are allowed."));
+  }
+  auto text = tokenizer.RenderChat(context);
+  if (!text.ok()) {
+    return absl::Status(
+        text.status().code(),
+        absl::StrCat(field, " cannot be rendered: ", text.status().message()));
+  }
+  if (!chat.continue_final_message) return text;
+  return CutAfterLastMessage(field, *std::move(text),
+                             chat.messages.back().content);
+}
+
+}  // namespace lockstep

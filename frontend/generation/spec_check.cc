@@ -1,0 +1,149 @@
+#include "frontend/generation/spec_check.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <algorithm>
+#include <string>
+
+#include "common/status_macros.h"
+#include "frontend/generation/error_detail.h"
+#include "tokenizer_service/tokenizer.h"
+
+namespace lockstep {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+absl::Status CheckTextSize(absl::string_view field, size_t bytes,
+                           const ServedModel& model) {
+  if (bytes == 0) {
+    return InvalidArgumentError(
+        StrCat(field, " is empty; a prompt needs at least one character."));
+  }
+  const size_t of_context = kMaxBytesPerToken * model.max_context_tokens;
+  if (bytes > std::min(kMaxPromptBytes, of_context)) {
+    const std::string why =
+        of_context < kMaxPromptBytes
+            ? StrCat(", ", kMaxBytesPerToken, " for each of the ",
+                     model.max_context_tokens, " tokens of the context.")
+            : ".";
+    return WithReason(
+        InvalidArgumentError(
+            StrCat(field, " is ", bytes, " bytes long; at most ",
+                   std::min(kMaxPromptBytes, of_context), " are allowed", why)),
+        kContextLengthExceeded);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
+                       const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfMessages(field, chat.messages.size()));
+  if (chat.messages.empty()) {
+    return InvalidArgumentError(
+        StrCat(field, " is empty; a chat needs at least one message."));
+  }
+  size_t bytes = 0;
+  for (const ChatTurn& turn : chat.messages) {
+    if (turn.role.empty()) {
+      return InvalidArgumentError(
+          StrCat(field, "[", &turn - chat.messages.data(),
+                 "].role is empty; templates know system, user, assistant."));
+    }
+    bytes += turn.role.size() + turn.content.size();
+  }
+  return CheckTextSize(field, bytes, model);
+}
+
+absl::Status CheckPromptIds(absl::string_view field,
+                            const std::vector<uint32_t>& ids,
+                            const ServedModel& model) {
+  if (ids.empty()) {
+    return InvalidArgumentError(
+        StrCat(field, " is empty; a prompt needs at least one id."));
+  }
+  if (ids.size() >= model.max_context_tokens) {
+    return WithReason(
+        InvalidArgumentError(
+            StrCat(field, " holds ", ids.size(), " ids; at most ",
+                   model.max_context_tokens - 1, " fit, as the context of ",
+                   model.name, " is ", model.max_context_tokens,
+                   " tokens and the answer needs one of them.")),
+        kContextLengthExceeded);
+  }
+  return CheckTokenIds(field, ids, model);
+}
+
+}  // namespace
+
+absl::Status CheckModelName(absl::string_view name, const ServedModel& model) {
+  if (name == model.name) return absl::OkStatus();
+  constexpr size_t kShownBytes = 128;
+  return WithReason(
+      absl::NotFoundError(StrCat("the model \"", name.substr(0, kShownBytes),
+                                 "\" is not served here; the model served is "
+                                 "\"",
+                                 model.name, "\".")),
+      kModelNotFound);
+}
+
+absl::Status CheckNumberOfMessages(absl::string_view field, size_t number) {
+  if (number <= kMaxChatMessages) return absl::OkStatus();
+  return InvalidArgumentError(StrCat(field, " holds ", number,
+                                     " messages; at most ", kMaxChatMessages,
+                                     " are allowed."));
+}
+
+absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model) {
+  if (const auto* text = std::get_if<TextPrompt>(&prompt.prompt)) {
+    return CheckTextSize(prompt.field, text->text.size(), model);
+  }
+  if (const auto* chat = std::get_if<ChatPrompt>(&prompt.prompt)) {
+    return CheckChat(prompt.field, *chat, model);
+  }
+  return CheckPromptIds(prompt.field, std::get<TokenPrompt>(prompt.prompt).ids,
+                        model);
+}
+
+absl::Status CheckTokenIds(absl::string_view field,
+                           absl::Span<const uint32_t> ids,
+                           const ServedModel& model) {
+  const auto bad = std::find_if(ids.begin(), ids.end(), [&](uint32_t id) {
+    return id >= model.vocabulary_size;
+  });
+  if (bad == ids.end()) return absl::OkStatus();
+  return InvalidArgumentError(StrCat(
+      field, "[", bad - ids.begin(), "] is ", *bad,
+      "; it must be below the vocabulary size ", model.vocabulary_size, "."));
+}
+
+absl::Status CheckDetokenize(absl::string_view field,
+                             const DetokenizeSpec& spec,
+                             const ServedModel& model) {
+  if (spec.ids.size() > kMaxDecodedIds) {
+    return InvalidArgumentError(StrCat(field, " holds ", spec.ids.size(),
+                                       " ids; at most ", kMaxDecodedIds,
+                                       " are allowed."));
+  }
+  return CheckTokenIds(field, spec.ids, model);
+}
+
+absl::Status CheckStop(absl::Span<const std::string> stop) {
+  if (stop.size() > kMaxStopStrings) {
+    return InvalidArgumentError(StrCat("stop holds ", stop.size(),
+                                       " strings; at most ", kMaxStopStrings,
+                                       " are allowed."));
+  }
+  for (size_t i = 0; i < stop.size(); ++i) {
+    const size_t bytes = stop[i].size();
+    if (bytes == 0 || bytes > kMaxStopStringBytes) {
+      return InvalidArgumentError(StrCat("stop[", i, "] is ", bytes,
+                                         " bytes long; it must be 1 to ",
+                                         kMaxStopStringBytes, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep

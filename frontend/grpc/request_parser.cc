@@ -1,0 +1,128 @@
+#include "frontend/grpc/request_parser.h"
+
+#include <string>
+#include <utility>
+
+#include "common/request_id.h"
+#include "common/status_macros.h"
+#include "common/unknown_fields.h"
+#include "frontend/generation/spec_check.h"
+
+namespace lockstep {
+namespace {
+
+constexpr char kMessages[] = "chat.messages";
+
+template <typename Request>
+absl::Status CheckModel(const Request& request, const ServedModel& model) {
+  if (!request.has_model()) return absl::OkStatus();
+  return CheckModelName(request.model(), model);
+}
+
+// First of all, as whatever walks over the messages takes long.
+template <typename Request>
+absl::Status CheckSize(const Request& request) {
+  return CheckNumberOfMessages(kMessages, request.chat().messages_size());
+}
+
+PromptSpec FromText(const std::string& text) {
+  return {TextPrompt{text}, /*add_special_tokens=*/true, "text"};
+}
+
+PromptSpec FromChat(const v1::ChatPrompt& chat) {
+  ChatPrompt prompt;
+  if (chat.has_add_generation_prompt()) {
+    prompt.add_generation_prompt = chat.add_generation_prompt();
+  }
+  for (const v1::ChatMessage& message : chat.messages()) {
+    prompt.messages.push_back({message.role(), message.content()});
+  }
+  return {std::move(prompt), /*add_special_tokens=*/false, kMessages};
+}
+
+PromptSpec FromTokenIds(const v1::TokenIds& token_ids) {
+  return {TokenPrompt{{token_ids.ids().begin(), token_ids.ids().end()}},
+          /*add_special_tokens=*/false, "token_ids.ids"};
+}
+
+absl::StatusOr<PromptSpec> ParsePrompt(const v1::GenerateRequest& request) {
+  switch (request.prompt_case()) {
+    case v1::GenerateRequest::kText:
+      return FromText(request.text());
+    case v1::GenerateRequest::kChat:
+      return FromChat(request.chat());
+    case v1::GenerateRequest::kTokenIds:
+      return FromTokenIds(request.token_ids());
+    case v1::GenerateRequest::PROMPT_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "there is no prompt; set one of text, chat and token_ids.");
+}
+
+}  // namespace
+
+absl::StatusOr<GenerateSpec> ParseGenerateRequest(
+    const v1::GenerateRequest& request, const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  if (request.has_request_id()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRequestId("request_id", request.request_id()));
+  }
+  GenerateSpec spec;
+  spec.stop.assign(request.stop().begin(), request.stop().end());
+  LOCKSTEP_RETURN_IF_ERROR(CheckStop(spec.stop));
+  LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt, ParsePrompt(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, model));
+  spec.model = model;
+  spec.request_id =
+      request.has_request_id() ? request.request_id() : MakeRequestId("gen");
+  spec.worker_request_id = request.has_request_id()
+                               ? MakeRequestId(spec.request_id)
+                               : spec.request_id;
+  spec.sampling = request.sampling();
+  spec.priority = request.priority();
+  spec.include_stop_str_in_output = request.include_stop_str_in_output();
+  spec.skip_special_tokens =
+      !request.has_skip_special_tokens() || request.skip_special_tokens();
+  return spec;
+}
+
+absl::StatusOr<PromptSpec> ParseTokenizeRequest(
+    const v1::TokenizeRequest& request, const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  PromptSpec spec;
+  switch (request.prompt_case()) {
+    case v1::TokenizeRequest::kText:
+      spec = FromText(request.text());
+      break;
+    case v1::TokenizeRequest::kChat:
+      spec = FromChat(request.chat());
+      break;
+    case v1::TokenizeRequest::PROMPT_NOT_SET:
+      return absl::InvalidArgumentError(
+          "there is nothing to tokenize; set text or chat.");
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec, model));
+  if (request.has_add_special_tokens()) {
+    spec.add_special_tokens = request.add_special_tokens();
+  }
+  return spec;
+}
+
+absl::StatusOr<DetokenizeSpec> ParseDetokenizeRequest(
+    const v1::DetokenizeRequest& request, const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  DetokenizeSpec spec = {
+      {request.token_ids().begin(), request.token_ids().end()},
+      !request.has_skip_special_tokens() || request.skip_special_tokens()};
+  LOCKSTEP_RETURN_IF_ERROR(CheckDetokenize("token_ids", spec, model));
+  return spec;
+}
+
+}  // namespace lockstep
