@@ -1,0 +1,128 @@
+#include "frontend/http/exchange.h"
+
+#include <absl/strings/match.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace lockstep::http {
+namespace {
+
+class ExchangeTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Exchange> Make(Exchange::Facts facts = {}) {
+    facts.request_id = "r1";
+    return std::make_shared<Exchange>(facts, [this] { ++wakes_; });
+  }
+
+  int wakes_ = 0;
+};
+
+TEST_F(ExchangeTest, SendsAWhole) {
+  const auto exchange = Make();
+  exchange->Send({404, {{"a", "b"}}, "gone"});
+  exchange->Send({200, {}, "again"});  // dropped
+  EXPECT_EQ(wakes_, 1);
+  const Exchange::Output output = exchange->Take();
+  EXPECT_TRUE(
+      absl::StartsWith(output.bytes, "HTTP/1.1 404 Not Found\r\ndate: "))
+      << output.bytes;
+  EXPECT_TRUE(absl::EndsWith(output.bytes,
+                             "x-request-id: r1\r\na: b\r\ncontent-length: 4\r\n"
+                             "connection: keep-alive\r\n\r\ngone"))
+      << output.bytes;
+  EXPECT_TRUE(output.is_last);
+  EXPECT_FALSE(output.closes);
+}
+
+TEST_F(ExchangeTest, AHeadHasNoBody) {
+  Exchange::Facts facts;
+  facts.is_head = true;
+  const auto exchange = Make(facts);
+  exchange->Send({200, {}, "body"});
+  EXPECT_TRUE(absl::StrContains(exchange->Take().bytes, "content-length: 4"));
+  EXPECT_EQ(exchange->Take().bytes, "");
+}
+
+TEST_F(ExchangeTest, StreamsInChunksOrUntilTheConnectionCloses) {
+  for (const int version : {10, 11}) {
+    Exchange::Facts facts;
+    facts.version = version;
+    const auto exchange = Make(facts);
+    exchange->StartStream({}, ": alive\n\n");
+    exchange->Take();
+    exchange->Write("hello");
+    exchange->Write("");
+    exchange->Write("you");
+    EXPECT_FALSE(exchange->KeepAlive());  // there is something to write
+    EXPECT_EQ(exchange->Take().bytes,
+              version == 11 ? "5\r\nhello\r\n3\r\nyou\r\n" : "helloyou");
+    EXPECT_TRUE(exchange->KeepAlive());
+    exchange->Take();
+    exchange->End(ResponseWriter::After::kKeepConnection);
+    EXPECT_FALSE(exchange->KeepAlive());
+    const Exchange::Output end = exchange->Take();
+    EXPECT_EQ(end.bytes, version == 11 ? "0\r\n\r\n" : "");
+    EXPECT_TRUE(end.is_last);
+    EXPECT_EQ(end.closes, version == 10);
+  }
+}
+
+TEST_F(ExchangeTest, WaitsForAReaderThatLagsBehind) {
+  const auto exchange = Make();
+  exchange->StartStream({}, "");
+  const size_t head = exchange->Take().bytes.size();
+  int resumed = 0;
+  exchange->AwaitRoom([&] { ++resumed; });
+  EXPECT_EQ(resumed, 1);
+  exchange->Write(std::string(kMaxBufferedBytes, 'a'));
+  exchange->AwaitRoom([&] { ++resumed; });
+  const size_t taken = exchange->Take().bytes.size();
+  exchange->OnWritten(head);
+  EXPECT_EQ(resumed, 1);  // on its way, but not gone
+  exchange->OnWritten(taken);
+  EXPECT_EQ(resumed, 2);
+}
+
+TEST_F(ExchangeTest, TellsOnceThatTheClientHasGone) {
+  const auto exchange = Make();
+  int gone = 0;
+  int resumed = 0;
+  exchange->OnGone([&] { ++gone; });
+  exchange->StartStream({}, "");
+  exchange->Write(std::string(kMaxBufferedBytes, 'a'));
+  exchange->AwaitRoom([&] { ++resumed; });
+  const int wakes = wakes_;
+  exchange->Detach();
+  exchange->Detach();
+  EXPECT_EQ(gone, 1);
+  EXPECT_EQ(resumed, 1);
+  exchange->OnGone([&] { ++gone; });  // late, and so at once
+  EXPECT_EQ(gone, 2);
+  exchange->Write("more");
+  exchange->End(ResponseWriter::After::kKeepConnection);
+  EXPECT_EQ(wakes_, wakes);
+}
+
+TEST_F(ExchangeTest, AnAnswerThatHasEndedIsNotCutShort) {
+  const auto exchange = Make();
+  int gone = 0;
+  exchange->OnGone([&] { ++gone; });
+  exchange->Send({});
+  exchange->Detach();
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(ExchangeTest, AWriterThatIsDroppedIsAnError) {
+  const auto exchange = Make();
+  Exchange::WriterOf(exchange);
+  const Exchange::Output output = exchange->Take();
+  EXPECT_TRUE(absl::StartsWith(output.bytes, "HTTP/1.1 500 ")) << output.bytes;
+  const auto stream = Make();
+  Exchange::WriterOf(stream)->StartStream({}, "");
+  EXPECT_TRUE(stream->Take().closes);
+}
+
+}  // namespace
+}  // namespace lockstep::http

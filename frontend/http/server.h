@@ -1,0 +1,84 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/http/byte_budget.h"
+#include "frontend/http/io_thread.h"
+#include "frontend/http/request_reader.h"
+#include "frontend/http/router.h"
+#include "frontend/http/session.h"
+
+namespace lockstep::http {
+
+struct ServerOptions {
+  std::string listen;                // host:port; port 0 takes a free one
+  std::string flag = "http_listen";  // named where it can not be listened on
+  int threads = 2;
+  int max_connections = 16'384;
+  RequestLimits limits;
+  // Of all bodies that are being read.
+  size_t max_body_bytes = size_t{512} << 20;
+  Timeouts timeouts;
+  std::function<Response(const Refusal& refusal)> render;
+};
+
+// An HTTP/1.1 server with a fixed number of I/O threads, "http-0", "http-1", …;
+// a connection belongs to one of them from its beginning to its end.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto server, Server::Start(options, routes));
+//   …
+//   server->Drain();  // each answer is its connection's last
+//   server->Shutdown(absl::Seconds(1));
+//
+// Handlers are called on the I/O threads. Drain and Shutdown are the owner's,
+// Shutdown once; the rest is any thread's.
+class Server {
+ public:
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const ServerOptions& options, std::vector<Route> routes);
+  // Without Shutdown: one without grace.
+  ~Server();
+
+  int port() const { return port_; }
+  int connections() const { return connections_.load(); }
+
+  // Goes on to accept, so that probes are answered, but keeps no connection
+  // open behind its answer and closes those that are idle.
+  void Drain();
+
+  // Accepts no more; returns when every connection is closed. One that has not
+  // ended within `grace` is closed then.
+  void Shutdown(absl::Duration grace);
+
+ private:
+  using Acceptor = boost::asio::ip::tcp::acceptor;
+
+  Server(const ServerOptions& options, std::vector<Route> routes);
+  absl::Status Listen();
+  // On the first thread, as is what it leads to.
+  void Accept();
+  void OnAccepted(boost::asio::ip::tcp::socket socket, IoThread* thread);
+
+  const ServerOptions options_;
+  const Router router_;
+  ByteBudget bodies_;
+  std::atomic<int> connections_{0};
+  int port_ = 0;
+
+  std::vector<std::unique_ptr<IoThread>> threads_;
+  std::optional<Acceptor> acceptor_;
+  std::optional<boost::asio::steady_timer> retry_;
+  size_t next_thread_ = 0;
+};
+
+}  // namespace lockstep::http

@@ -1,0 +1,297 @@
+#include "frontend/http/session.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "common/request_id.h"
+
+namespace lockstep::http {
+namespace {
+
+using boost::asio::ip::tcp;
+using Error = boost::system::error_code;
+
+// Of requests that a client sends before it has read the answer to the first.
+constexpr size_t kMaxAheadBytes = 64 << 10;
+// That a refused client may still send until it reads why.
+constexpr size_t kMaxLingerBytes = 1 << 20;
+constexpr int kSendBufferBytes = 256 << 10;
+
+}  // namespace
+
+Session::Session(tcp::socket socket, SessionContext* context,
+                 std::function<void(Session*)> on_end)
+    : socket_(std::move(socket)),
+      context_(context),
+      on_end_(std::move(on_end)),
+      timer_(socket_.get_executor()) {}
+
+Session::~Session() { GiveBodyBudget(); }
+
+void Session::Start() {
+  Error failure;
+  socket_.non_blocking(true, failure);
+  if (!failure) socket_.set_option(tcp::no_delay(true), failure);
+  // What a client does not read waits here, where it is counted.
+  if (!failure) {
+    socket_.set_option(
+        boost::asio::socket_base::send_buffer_size(kSendBufferBytes), failure);
+  }
+  if (failure) return Close();
+  timer_.Start([this] { return shared_from_this(); }, [this] { OnDeadline(); });
+  timer_.Set(context_->timeouts.idle);
+  AwaitReadable();
+}
+
+void Session::Drain() {
+  if (phase_ == Phase::kIdle) return Close();
+  if (exchange_ != nullptr) exchange_->CloseAfter();
+}
+
+void Session::Close() {
+  if (phase_ == Phase::kClosed) return;
+  phase_ = Phase::kClosed;
+  const auto self = shared_from_this();
+  if (const auto exchange = std::exchange(exchange_, nullptr)) {
+    exchange->Detach();
+  }
+  timer_.Stop();
+  Error ignored;
+  socket_.close(ignored);
+  reader_.reset();
+  GiveBodyBudget();
+  on_end_(this);
+}
+
+void Session::AwaitReadable() {
+  if (is_reading_ || phase_ == Phase::kClosed) return;
+  is_reading_ = true;
+  socket_.async_wait(tcp::socket::wait_read,
+                     [self = shared_from_this()](const Error& failure) {
+                       self->is_reading_ = false;
+                       if (self->phase_ == Phase::kClosed) return;
+                       if (failure) return self->Close();
+                       self->OnReadable();
+                     });
+}
+
+void Session::OnReadable() {
+  Error failure;
+  const size_t size = socket_.read_some(
+      boost::asio::buffer(context_->scratch, context_->scratch_bytes), failure);
+  if (failure == boost::asio::error::would_block) return AwaitReadable();
+  if (failure) return Close();  // the client has gone, or will send no more
+  const absl::string_view bytes(context_->scratch, size);
+  if (phase_ == Phase::kLinger) {
+    lingered_bytes_ += size;
+    if (lingered_bytes_ > kMaxLingerBytes) return Close();
+  } else if (phase_ == Phase::kAnswer) {
+    input_.append(bytes.data(), bytes.size());
+    // Reads on when the answer has gone.
+    if (input_.size() > kMaxAheadBytes) return;
+  } else if (input_.empty()) {
+    Process(bytes);
+  } else {
+    const std::string joined =
+        std::exchange(input_, "").append(bytes.data(), bytes.size());
+    Process(joined);
+  }
+  AwaitReadable();
+}
+
+void Session::Process(absl::string_view bytes) {
+  const size_t used = ReadRequests(bytes);
+  input_.append(bytes.data() + used, bytes.size() - used);
+}
+
+size_t Session::ReadRequests(const absl::string_view all) {
+  absl::string_view bytes = all;
+  while (!bytes.empty()) {
+    if (phase_ == Phase::kIdle) {
+      phase_ = Phase::kHeader;
+      admission_ = {};
+      reader_.emplace(context_->limits);
+      timer_.Set(context_->timeouts.header);
+    }
+    const size_t used = reader_->Put(bytes);
+    bytes.remove_prefix(used);
+    if (reader_->refusal().status != 0) {
+      Refuse(reader_->refusal());
+      break;
+    }
+    if (phase_ == Phase::kHeader && reader_->has_header()) {
+      if (!OnHeader()) break;
+    } else if (used == 0) {
+      break;
+    }
+    if (!TakeBodyBudget()) break;
+    if (reader_->is_complete()) {
+      Dispatch();
+      break;
+    }
+  }
+  return all.size() - bytes.size();
+}
+
+bool Session::OnHeader() {
+  admission_ = Admit(*reader_, *context_->router);
+  if (admission_.refusal.status != 0) {
+    Refuse(admission_.refusal);
+    return false;
+  }
+  if (!reader_->has_body()) return true;
+  phase_ = Phase::kBody;
+  timer_.Set(context_->timeouts.body);
+  if (reader_->expects_continue()) {
+    output_ += "HTTP/1.1 100 Continue\r\n\r\n";
+    WriteSome();
+  }
+  return true;
+}
+
+bool Session::TakeBodyBudget() {
+  const size_t more = reader_->body_bytes() - budgeted_bytes_;
+  if (context_->bodies->TryTake(more)) {
+    budgeted_bytes_ += more;
+    return true;
+  }
+  Refuse({503,
+          "the server reads too many large requests already; try again "
+          "later."});
+  return false;
+}
+
+void Session::GiveBodyBudget() {
+  context_->bodies->Give(std::exchange(budgeted_bytes_, 0));
+}
+
+void Session::Dispatch() {
+  OpenExchange(reader_->request().method == "HEAD", !reader_->wants_close());
+  const auto writer = Exchange::WriterOf(exchange_);
+  Request request = reader_->TakeRequest();
+  request.request_id = admission_.request_id;
+  request.wildcard = std::move(admission_.wildcard);
+  reader_.reset();
+  GiveBodyBudget();
+  if (admission_.route == nullptr) {
+    return writer->Send({204, {{"allow", admission_.allow}}, ""});
+  }
+  admission_.route->handle(std::move(request), writer);
+}
+
+void Session::Refuse(const Refusal& refusal) {
+  const bool is_head =
+      reader_->has_header() && reader_->request().method == "HEAD";
+  // A refusal for want of a route leaves nothing unread behind a header alone.
+  const bool keep_alive = (refusal.status == 404 || refusal.status == 405) &&
+                          reader_->refusal().status == 0 &&
+                          !reader_->has_body() && !reader_->wants_close();
+  OpenExchange(is_head, keep_alive);
+  reader_.reset();
+  GiveBodyBudget();
+  Response response = context_->render(refusal);
+  if (refusal.status == 405) {
+    response.fields.emplace_back("allow", admission_.allow);
+  }
+  exchange_->Send(std::move(response));
+}
+
+void Session::OpenExchange(bool is_head, bool keep_alive) {
+  phase_ = Phase::kAnswer;
+  timer_.Clear();
+  Exchange::Facts facts;
+  facts.version = reader_->has_header() ? reader_->version() : 11;
+  facts.is_head = is_head;
+  facts.keep_alive = keep_alive && !context_->draining;
+  if (admission_.request_id.empty()) {
+    admission_.request_id = MakeRequestId("req");
+  }
+  facts.request_id = admission_.request_id;
+  const auto wake = [executor = socket_.get_executor(),
+                     weak = weak_from_this()] {
+    boost::asio::post(executor, [weak] {
+      if (const auto session = weak.lock()) session->Flush();
+    });
+  };
+  exchange_ = std::make_shared<Exchange>(std::move(facts), wake);
+}
+
+void Session::Flush() {
+  if (!output_.empty() || exchange_ == nullptr) return;
+  Exchange::Output output = exchange_->Take();
+  if (output.bytes.empty()) {
+    if (output.is_last) OnAnswered(output.closes);
+    return;
+  }
+  output_ = std::move(output.bytes);
+  counted_ = true;
+  WriteSome();
+}
+
+void Session::WriteSome() {
+  timer_.Set(context_->timeouts.write);
+  socket_.async_write_some(
+      boost::asio::buffer(output_.data() + written_bytes_,
+                          output_.size() - written_bytes_),
+      [self = shared_from_this()](const Error& failure, size_t bytes) {
+        if (self->phase_ == Phase::kClosed) return;
+        if (failure) return self->Close();
+        self->written_bytes_ += bytes;
+        if (self->counted_) self->exchange_->OnWritten(bytes);
+        if (self->phase_ == Phase::kClosed) return;
+        if (self->written_bytes_ < self->output_.size()) {
+          return self->WriteSome();
+        }
+        self->output_.clear();
+        self->written_bytes_ = 0;
+        self->counted_ = false;
+        if (self->phase_ == Phase::kAnswer) {
+          self->timer_.Set(self->context_->timeouts.keep_alive);
+        } else {
+          self->timer_.Set(self->context_->timeouts.body);
+        }
+        self->Flush();
+      });
+}
+
+void Session::OnAnswered(bool closes) {
+  std::exchange(exchange_, nullptr)->Detach();
+  if (closes || context_->draining) return Linger();
+  phase_ = Phase::kIdle;
+  timer_.Set(context_->timeouts.idle);
+  const std::string ahead = std::exchange(input_, "");
+  Process(ahead);
+  AwaitReadable();
+}
+
+void Session::Linger() {
+  phase_ = Phase::kLinger;
+  timer_.Set(context_->timeouts.linger);
+  input_.clear();
+  Error failure;
+  socket_.shutdown(tcp::socket::shutdown_send, failure);
+  if (failure) return Close();
+  AwaitReadable();
+}
+
+void Session::OnDeadline() {
+  switch (phase_) {
+    case Phase::kHeader:
+      return Refuse({408, "the header of the request did not come in time."});
+    case Phase::kBody:
+      return Refuse({408, "the body of the request did not come in time."});
+    case Phase::kAnswer:
+      if (!output_.empty()) return Close();  // it reads nothing any more
+      if (exchange_->KeepAlive()) timer_.Set(context_->timeouts.keep_alive);
+      return;
+    case Phase::kIdle:
+    case Phase::kLinger:
+      return Close();
+    case Phase::kClosed:
+      return;
+  }
+}
+
+}  // namespace lockstep::http

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <absl/strings/string_view.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "frontend/http/byte_budget.h"
+#include "frontend/http/deadline_timer.h"
+#include "frontend/http/exchange.h"
+#include "frontend/http/request_gate.h"
+#include "frontend/http/request_reader.h"
+#include "frontend/http/router.h"
+
+namespace lockstep::http {
+
+struct Timeouts {
+  std::chrono::milliseconds idle{75'000};        // between two requests
+  std::chrono::milliseconds header{10'000};      // from a request's first byte
+  std::chrono::milliseconds body{60'000};        // from its header's end
+  std::chrono::milliseconds write{30'000};       // that nothing can be written
+  std::chrono::milliseconds keep_alive{15'000};  // of a stream's silence
+  std::chrono::milliseconds linger{2'000};  // for a client to read its refusal
+};
+
+// What the connections of one I/O thread share.
+struct SessionContext {
+  const Router* router;
+  RequestLimits limits;
+  Timeouts timeouts;
+  // A refusal as the answer that clients expect.
+  std::function<Response(const Refusal& refusal)> render;
+  ByteBudget* bodies;  // of requests that are being read
+  char* scratch;       // what is read passes through it
+  size_t scratch_bytes;
+  bool draining = false;
+};
+
+// One connection: requests in, one after the other, and their answers out. A
+// read is always pending, so a client that hangs up is noticed at once; an idle
+// connection holds no buffer.
+//
+//   auto session = std::make_shared<Session>(std::move(socket), &context, end);
+//   session->Start();
+//
+// Of one I/O thread. Kept alive by its pending operations; `on_end` is called
+// once, when it has closed.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  // `context` must outlive this.
+  Session(boost::asio::ip::tcp::socket socket, SessionContext* context,
+          std::function<void(Session*)> on_end);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void Start();
+  // Ends once the answer in progress has gone; at once if there is none.
+  void Drain();
+  void Close();
+
+ private:
+  enum class Phase { kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
+
+  void AwaitReadable();
+  void OnReadable();
+  void Process(absl::string_view bytes);
+  // Up to one that is to be answered; the number of bytes used.
+  size_t ReadRequests(absl::string_view bytes);
+  // Whether the request goes on to its body or its answer.
+  bool OnHeader();
+  bool TakeBodyBudget();
+  void GiveBodyBudget();
+  void Dispatch();
+  // Answers by itself, and closes: what follows can not be told from the rest.
+  void Refuse(const Refusal& refusal);
+  void OpenExchange(bool is_head, bool keep_alive);
+
+  void Flush();
+  void WriteSome();
+  void OnAnswered(bool closes);
+  void Linger();
+  void OnDeadline();
+
+  boost::asio::ip::tcp::socket socket_;
+  SessionContext* const context_;
+  const std::function<void(Session*)> on_end_;
+  DeadlineTimer timer_;
+
+  Phase phase_ = Phase::kIdle;
+  bool is_reading_ = false;  // a read is pending
+  std::string input_;        // read and not used yet
+  std::optional<RequestReader> reader_;
+  Admission admission_;
+  size_t budgeted_bytes_ = 0;
+  size_t lingered_bytes_ = 0;
+
+  std::shared_ptr<Exchange> exchange_;
+  std::string output_;        // being written
+  size_t written_bytes_ = 0;  // of output_
+  bool counted_ = false;      // output_ is the exchange's
+  bool output_is_last_ = false;
+  bool output_closes_ = false;
+};
+
+}  // namespace lockstep::http
