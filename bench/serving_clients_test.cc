@@ -18,7 +18,7 @@ class ServingClients : public testing::GatewayTest {
  protected:
   ServingOptions Options() const {
     ServingOptions options;
-    options.target = absl::StrCat("127.0.0.1:", gateway_->port());
+    options.target = absl::StrCat("127.0.0.1:", gateway_->ports().grpc);
     options.traffic.clients = 3;
     options.traffic.rounds = 2;
     options.traffic.prompt_tokens = 5;

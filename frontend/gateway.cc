@@ -6,6 +6,7 @@
 
 #include "common/status_macros.h"
 #include "frontend/grpc/request_parser.h"
+#include "frontend/openai/error_response.h"
 
 namespace lockstep {
 namespace {
@@ -21,7 +22,7 @@ constexpr absl::Duration kEndTimeout = absl::Seconds(1);
 
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
     const GatewayOptions& options, const Tokenizer* tokenizer,
-    std::function<void(const ServedModel& model, int port)> on_serving) {
+    std::function<void(const ServedModel& model, Ports ports)> on_serving) {
   std::unique_ptr<Gateway> gateway(new Gateway(options, tokenizer));
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -29,7 +30,9 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
       GrpcServer::Start(options.listen, "listen", {&gateway->service_},
                         {v1::Inference::service_full_name()},
                         kMaxRequestBytes));
-  LOG(INFO) << "listening on port " << gateway->port()
+  LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
+  LOG(INFO) << "listening on port " << gateway->ports().grpc
+            << ", HTTP on port " << gateway->ports().http
             << "; serving once the worker at " << options.worker_address
             << " is ready";
   gateway->monitor_.Start(
@@ -42,7 +45,20 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer)
       worker_(options.worker_address),
       pipeline_(options.pipeline, tokenizer, &worker_),
       monitor_(&worker_, tokenizer->info().vocabulary_size),
-      service_(&pipeline_, &monitor_) {}
+      service_(&pipeline_, &monitor_),
+      openai_(&pipeline_, &monitor_) {}
+
+absl::Status Gateway::StartHttp() {
+  if (options_.http_listen.empty()) return absl::OkStatus();
+  http::ServerOptions options;
+  options.listen = options_.http_listen;
+  options.threads = options_.http_threads;
+  options.max_connections = options_.http_max_connections;
+  options.render = openai::RefusalResponse;
+  LOCKSTEP_ASSIGN_OR_RETURN(http_,
+                            http::Server::Start(options, openai_.Routes()));
+  return absl::OkStatus();
+}
 
 Gateway::~Gateway() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());
@@ -52,7 +68,7 @@ void Gateway::OnWorkerChange() {
   const auto model = monitor_.Model();
   server_->SetServing(model.ok());
   if (!model.ok() || on_serving_ == nullptr) return;
-  std::exchange(on_serving_, nullptr)(*model, port());
+  std::exchange(on_serving_, nullptr)(*model, ports());
 }
 
 void Gateway::Drain() { Stop(options_.drain_timeout); }
@@ -62,6 +78,8 @@ void Gateway::Stop(absl::Duration grace) {
   server_->SetServing(false);
   InflightRequests& inflight = pipeline_.inflight();
   inflight.Close();
+  openai_.SetDraining();
+  if (http_ != nullptr) http_->Drain();
   if (!inflight.AwaitIdle(grace)) {
     LOG(WARNING) << "ending " << inflight.number()
                  << " requests that did not end in "
@@ -70,7 +88,11 @@ void Gateway::Stop(absl::Duration grace) {
         "the gateway is shutting down; try again at another."));
     inflight.AwaitIdle(kEndTimeout);
   }
+  if (http_ != nullptr) http_->Shutdown(absl::Milliseconds(kFlushMs));
   server_->Shutdown(kFlushMs);
+  // All have been told to end, and their connections are closed.
+  inflight.AwaitIdle(absl::InfiniteDuration());
+  http_ = nullptr;
   server_ = nullptr;
 }
 

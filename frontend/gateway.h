@@ -8,6 +8,8 @@
 #include "common/grpc_server.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/grpc/inference_service.h"
+#include "frontend/http/server.h"
+#include "frontend/openai/service.h"
 #include "frontend/options.h"
 #include "frontend/routing/worker_client.h"
 #include "frontend/routing/worker_monitor.h"
@@ -15,7 +17,8 @@
 
 namespace lockstep {
 
-// A running gateway: server, pipeline and the connection to the worker.
+// A running gateway: servers of gRPC and HTTP, the pipeline both use and the
+// connection to the worker.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(
 //       auto gateway, Gateway::Start(options, tokenizer.get(), announce));
@@ -26,16 +29,23 @@ namespace lockstep {
 // may start before the worker, and serves again when a lost worker is back.
 class Gateway {
  public:
+  struct Ports {
+    int grpc = 0;
+    int http = 0;  // 0: there is none
+  };
+
   // on_serving: called once, when the worker is ready for the first time, on a
   // thread of the gateway's. `tokenizer` must outlive the result.
   static absl::StatusOr<std::unique_ptr<Gateway>> Start(
       const GatewayOptions& options, const Tokenizer* tokenizer,
-      std::function<void(const ServedModel& model, int port)> on_serving);
+      std::function<void(const ServedModel& model, Ports ports)> on_serving);
 
   // Drains with no time to finish, unless Drain was called.
   ~Gateway();
 
-  int port() const { return server_->port(); }
+  Ports ports() const {
+    return {server_->port(), http_ == nullptr ? 0 : http_->port()};
+  }
 
   // Not ready first; then no new requests; running ones end UNAVAILABLE at the
   // drain timeout. Returns when the last has ended. Once, by the owner.
@@ -43,6 +53,7 @@ class Gateway {
 
  private:
   Gateway(const GatewayOptions& options, const Tokenizer* tokenizer);
+  absl::Status StartHttp();
   void OnWorkerChange();
   void Stop(absl::Duration grace);
 
@@ -53,7 +64,9 @@ class Gateway {
   WorkerMonitor monitor_;
   InferenceService service_;
   std::unique_ptr<GrpcServer> server_;
-  std::function<void(const ServedModel&, int)> on_serving_;
+  openai::Service openai_;
+  std::unique_ptr<http::Server> http_;
+  std::function<void(const ServedModel&, Ports)> on_serving_;
 };
 
 }  // namespace lockstep

@@ -26,18 +26,26 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
   return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout);
 }
 
+std::string HostOf(const std::string& address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 absl::Status Serve(const GatewayOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
-  const std::string host = options.listen.substr(0, options.listen.rfind(':'));
   TerminationSignals signals({});
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto gateway,
-      Gateway::Start(options, tokenizer.get(),
-                     [&host](const ServedModel& model, int port) {
-                       std::printf("gateway: serving %s on %s:%d\n",
-                                   model.name.c_str(), host.c_str(), port);
-                       std::fflush(stdout);
-                     }));
+      Gateway::Start(
+          options, tokenizer.get(),
+          [&](const ServedModel& model, Gateway::Ports ports) {
+            if (ports.http != 0) {
+              std::printf("gateway: HTTP on %s:%d\n",
+                          HostOf(options.http_listen).c_str(), ports.http);
+            }
+            std::printf("gateway: serving %s on %s:%d\n", model.name.c_str(),
+                        HostOf(options.listen).c_str(), ports.grpc);
+            std::fflush(stdout);
+          }));
   signals.AwaitFirst();
   gateway->Drain();
   return absl::OkStatus();

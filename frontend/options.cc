@@ -12,6 +12,13 @@
 
 DEFINE_string(listen, "0.0.0.0:50051",
               "host:port of the gRPC server; port 0 takes a free one.");
+DEFINE_string(http_listen, "0.0.0.0:8080",
+              "host:port of the HTTP server, which answers as OpenAI's does; "
+              "port 0 takes a free one, empty leaves it out.");
+DEFINE_int32(http_threads, 2,
+             "Threads that read from and write to HTTP connections, 1 to 64.");
+DEFINE_int32(http_max_connections, 16'384,
+             "HTTP connections held at once, 1 to 1000000; more are closed.");
 DEFINE_string(worker_address, "127.0.0.1:50052",
               "host:port of the worker group's leader.");
 DEFINE_string(model, "",
@@ -31,6 +38,8 @@ namespace lockstep {
 namespace {
 
 constexpr int kMaxThreads = 256;
+constexpr int kMaxHttpThreads = 64;
+constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;
 constexpr int kMaxDrainSeconds = 86'400;
 
@@ -53,8 +62,10 @@ absl::Status CheckTokenizer() {
 }  // namespace
 
 std::string GatewayOptions::ToString() const {
-  return absl::StrCat("listen=", listen, " worker_address=", worker_address,
-                      " model=", model,
+  return absl::StrCat("listen=", listen, " http_listen=", http_listen,
+                      " http_threads=", http_threads,
+                      " http_max_connections=", http_max_connections,
+                      " worker_address=", worker_address, " model=", model,
                       " tokenizer_address=", tokenizer_address,
                       " encode_threads=", pipeline.encode_threads,
                       " max_inflight_requests=", pipeline.max_inflight_requests,
@@ -71,6 +82,14 @@ absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
 absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
+  if (!FLAGS_http_listen.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckAddressFlag("http_listen", FLAGS_http_listen, /*least_port=*/0));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("http_threads", FLAGS_http_threads, 1, kMaxHttpThreads));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "http_max_connections", FLAGS_http_max_connections, 1, kMaxConnections));
   LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
       "worker_address", FLAGS_worker_address, /*least_port=*/1));
   LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer());
@@ -82,6 +101,9 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
                                           0, kMaxDrainSeconds));
   GatewayOptions options;
   options.listen = FLAGS_listen;
+  options.http_listen = FLAGS_http_listen;
+  options.http_threads = FLAGS_http_threads;
+  options.http_max_connections = FLAGS_http_max_connections;
   options.worker_address = FLAGS_worker_address;
   options.model = FLAGS_model;
   options.tokenizer_address = FLAGS_tokenizer_address;

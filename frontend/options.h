@@ -11,7 +11,10 @@ namespace lockstep {
 
 // What the binary `gateway` is told, checked.
 struct GatewayOptions {
-  std::string listen;          // host:port
+  std::string listen;       // host:port, of gRPC
+  std::string http_listen;  // host:port; empty: no HTTP
+  int http_threads = 2;
+  int http_max_connections = 16'384;
   std::string worker_address;  // host:port of the group's leader
   // Where text becomes tokens; exactly one is set.
   std::string model;              // in this process, of this folder or file

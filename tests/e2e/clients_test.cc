@@ -1,4 +1,4 @@
-// What people use: grpcurl and the chat, as processes.
+// What people use: grpcurl, the chat and the openai library, as processes.
 
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
@@ -87,6 +87,27 @@ TEST_F(GrpcurlTest, AnInterruptFreesThePages) {
   endless->Signal(SIGINT);
   EXPECT_TRUE(endless->WaitForExit(kTimeout).ok());
   ExpectIdleSoon();
+}
+
+// tools/fetch.sh clients brings the library, and says which Python it is for.
+TEST_F(ServingTest, TheOpenAiLibraryFindsWhatItKnows) {
+  const char* data = getenv("LOCKSTEP_TEST_DATA");
+  const std::string clients =
+      absl::StrCat(data == nullptr ? "" : data, "/clients");
+  const std::string python = clients + "/python3";
+  if (access(python.c_str(), X_OK) != 0) {
+    GTEST_SKIP() << "there is no openai library in " << clients
+                 << "; ./lockstep test fetches it";
+  }
+  ASSERT_NO_FATAL_FAILURE(StartBoth());
+  const auto sdk = *Process::Start(
+      python,
+      {absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"),
+                    "/tests/e2e/openai_sdk.py"),
+       absl::StrCat("http://", http_address_, "/v1")},
+      {{"PYTHONPATH", clients + "/packages"}});
+  EXPECT_EQ(sdk->WaitForExit(kTimeout).value_or(-1), 0) << sdk->output();
+  ExpectIdleSoon();  // what was left early, too
 }
 
 TEST_F(ServingTest, ChatsThroughAPipe) {

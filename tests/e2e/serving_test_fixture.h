@@ -37,15 +37,18 @@ class ServingTest : public TinyModelTest {
   }
 
   void StartGateway(const std::string& tokenizer_flag) {
-    auto gateway =
-        Process::Start("frontend/gateway",
-                       {tokenizer_flag, "--listen=127.0.0.1:0",
-                        absl::StrCat("--worker_address=", worker_address_)});
+    auto gateway = Process::Start(
+        "frontend/gateway",
+        {tokenizer_flag, "--listen=127.0.0.1:0", "--http_listen=127.0.0.1:0",
+         absl::StrCat("--worker_address=", worker_address_)});
     ASSERT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     const auto port = gateway_->WaitForPort(kTimeout);
     ASSERT_TRUE(port.ok()) << port.status();
     address_ = absl::StrCat("127.0.0.1:", *port);
+    const auto line = gateway_->WaitForLine("gateway: HTTP on ", kTimeout);
+    ASSERT_TRUE(line.ok()) << line.status();
+    http_address_ = line->substr(line->rfind(' ') + 1);
     channel_ = Connect(address_);
     stub_ = v1::Inference::NewStub(channel_);
   }
@@ -96,7 +99,8 @@ class ServingTest : public TinyModelTest {
   }
 
   std::string worker_address_;
-  std::string address_;  // of the gateway
+  std::string address_;       // of the gateway
+  std::string http_address_;  // of the gateway, too
   std::unique_ptr<Process> worker_;
   std::unique_ptr<Process> gateway_;
   std::shared_ptr<grpc::Channel> channel_;

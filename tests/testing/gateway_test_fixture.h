@@ -61,20 +61,22 @@ class GatewayTest : public ::testing::Test {
     worker_.Start();
     GatewayOptions options;
     options.listen = "127.0.0.1:0";
+    options.http_listen = "127.0.0.1:0";
     options.worker_address = worker_.address();
     options.drain_timeout = absl::Seconds(30);
-    auto gateway = Gateway::Start(options, &tokenizer_,
-                                  [this](const ServedModel& model, int port) {
-                                    EXPECT_EQ(model.name, "fake");
-                                    EXPECT_NE(port, 0);
-                                    serving_.Notify();
-                                  });
+    auto gateway =
+        Gateway::Start(options, &tokenizer_,
+                       [this](const ServedModel& model, Gateway::Ports ports) {
+                         EXPECT_EQ(model.name, "fake");
+                         EXPECT_NE(ports.grpc, 0);
+                         serving_.Notify();
+                       });
     EXPECT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     grpc::ChannelArguments arguments = ChannelArguments();
     arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // windows do not grow
     channel_ = grpc::CreateCustomChannel(
-        absl::StrCat("127.0.0.1:", gateway_->port()),
+        absl::StrCat("127.0.0.1:", gateway_->ports().grpc),
         grpc::InsecureChannelCredentials(), arguments);
     stub_ = v1::Inference::NewStub(channel_);
     serving_.WaitForNotification();

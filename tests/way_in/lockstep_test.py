@@ -81,6 +81,7 @@ class LockstepTest(unittest.TestCase):
         self.ready_block = []
         self.worker_at = f"127.0.0.1:{free_port()}"
         self.gateway_at = f"127.0.0.1:{free_port()}"
+        self.http_at = f"127.0.0.1:{free_port()}"
         for address in (self.worker_at, self.gateway_at):
             os.mkfifo(self.root / f"serving.{address}")
 
@@ -115,7 +116,12 @@ class LockstepTest(unittest.TestCase):
 
     def start_up(self, *flags):
         return self.start(
-            "up", f"--worker_listen={self.worker_at}", "--gateway_listen", self.gateway_at, *flags
+            "up",
+            f"--worker_listen={self.worker_at}",
+            "--gateway_listen",
+            self.gateway_at,
+            f"--http_listen={self.http_at}",
+            *flags,
         )
 
     def start_until_ready(self, *flags):
@@ -132,6 +138,7 @@ class LockstepTest(unittest.TestCase):
         process.communicate(timeout=LIMIT_S)
         self.assertEqual(process.returncode, 0)
         self.assertIn(f"{self.gateway_at} lockstep.v1.Inference/Generate", "\n".join(self.ready_block))
+        self.assertIn(f"http://{self.http_at}/v1", "\n".join(self.ready_block))
         starts = [event.partition(" ")[0] for event in self.events()]
         self.assertEqual(starts, ["fetch", "worker", "gateway", "gateway", "worker"])
         self.assertEqual(self.events()[-2:], ["gateway stops", "worker stops"])
@@ -147,7 +154,7 @@ class LockstepTest(unittest.TestCase):
         worker, gateway = self.events()[:2]
         for flag in (f"--model={model}", "--tensor_parallel_size=2", "--page_size=32", self.worker_at):
             self.assertIn(flag, worker)
-        for flag in ("--v=1", f"--listen={self.gateway_at}", self.worker_at):
+        for flag in ("--v=1", f"--listen={self.gateway_at}", f"--http_listen={self.http_at}", self.worker_at):
             self.assertIn(flag, gateway)
 
     def test_up_refuses_a_port_in_use(self):
@@ -161,6 +168,14 @@ class LockstepTest(unittest.TestCase):
         self.assertIn(f"something listens on {self.gateway_at} already", err)
         self.assertIn("--gateway_listen", err)
         self.assertEqual(self.events(), [])
+
+    def test_up_goes_without_http(self):
+        self.http_at = ""
+        process = self.start_until_ready()
+        process.terminate()
+        process.communicate(timeout=LIMIT_S)
+        self.assertNotIn("http", "\n".join(self.ready_block))
+        self.assertIn("--http_listen= ", self.events()[2])
 
     def test_up_refuses_a_model_that_is_not_there(self):
         status, _, err = self.run_to_end("up", "--model=nowhere")
@@ -206,7 +221,7 @@ class LockstepTest(unittest.TestCase):
         status, out, _ = self.run_to_end("test")
         self.assertEqual(status, 0)
         self.assertEqual(out.splitlines()[-1], "2 passed, 0 failed")
-        self.assertEqual(self.events(), ["fetch model", "fetch tokenizers", "bazel test"])
+        self.assertEqual(self.events(), ["fetch model", "fetch tokenizers", "fetch clients", "bazel test"])
 
     def test_test_counts_what_failed(self):
         (self.root / "bazel_output").write_text(
@@ -256,7 +271,7 @@ class LockstepTest(unittest.TestCase):
             self.events(),
             [
                 "worker --model=m --threads=2 --listen=127.0.0.1:0",
-                "gateway --model=m --worker_address=127.0.0.1:1234 --listen=127.0.0.1:0",
+                "gateway --model=m --worker_address=127.0.0.1:1234 --http_listen= --listen=127.0.0.1:0",
                 "serving_bench --target=127.0.0.1:1234 --model=m --threads=2 --clients=4",
                 "gateway stops",
                 "worker stops",

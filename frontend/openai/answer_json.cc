@@ -1,0 +1,44 @@
+#include "frontend/openai/answer_json.h"
+
+#include <algorithm>
+
+namespace lockstep::openai {
+
+const char* FinishReasonName(v1::FinishReason reason) {
+  return reason == v1::LENGTH ? "length" : "stop";
+}
+
+Json StopReason(const AnswerStyle& style, const FinishEvent& finish) {
+  if (finish.stop_string.has_value()) return *finish.stop_string;
+  const auto& ids = style.stop_token_ids;
+  if (finish.stop_token_id.has_value() &&
+      std::find(ids.begin(), ids.end(), *finish.stop_token_id) != ids.end()) {
+    return *finish.stop_token_id;
+  }
+  return nullptr;
+}
+
+Json UsageJson(const UsageSums& sums) {
+  return {{"prompt_tokens", sums.prompt_tokens},
+          {"completion_tokens", sums.completion_tokens},
+          {"total_tokens", sums.prompt_tokens + sums.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", sums.cached_tokens}}}};
+}
+
+Json Envelope(const AnswerStyle& style) {
+  const char* object = style.endpoint == kCompletions ? "text_completion"
+                       : style.stream                 ? "chat.completion.chunk"
+                                                      : "chat.completion";
+  return {{"id", style.id},
+          {"object", object},
+          {"created", style.created_s},
+          {"model", style.model},
+          {"system_fingerprint",
+           style.fingerprint.empty() ? Json() : Json(style.fingerprint)}};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace lockstep::openai

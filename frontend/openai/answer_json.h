@@ -1,0 +1,35 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "frontend/generation/response_sink.h"
+#include "frontend/openai/request.h"
+
+namespace lockstep::openai {
+
+using Json = nlohmann::ordered_json;
+
+// "stop" or "length".
+const char* FinishReasonName(v1::FinishReason reason);
+
+// vLLM's stop_reason: the stop string or the stop id that ended the choice,
+// null at the model's own end.
+Json StopReason(const AnswerStyle& style, const FinishEvent& finish);
+
+// Of several prompts, each counted once.
+struct UsageSums {
+  uint32_t prompt_tokens = 0;
+  uint32_t cached_tokens = 0;
+  uint32_t completion_tokens = 0;
+};
+Json UsageJson(const UsageSums& sums);
+
+// {"id", "object", "created", "model", "system_fingerprint"}: what an answer,
+// and each chunk of a stream, begins with.
+Json Envelope(const AnswerStyle& style);
+
+// Bytes that are no UTF-8 become U+FFFD.
+std::string Dump(const Json& json);
+
+}  // namespace lockstep::openai

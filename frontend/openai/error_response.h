@@ -1,0 +1,35 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/types/span.h>
+
+#include <string>
+
+#include "frontend/http/message.h"
+#include "frontend/http/request_reader.h"
+
+namespace lockstep::openai {
+
+// What an error is to a client of OpenAI's API. gRPC's code has the number of
+// Status's (common/grpc_status.h), so a row is all three.
+struct ErrorRow {
+  absl::StatusCode code;
+  int http_status;
+  const char* type;
+  const char* reason;  // "code" of the error object, unless Status has one
+  int retry_after_s;   // 0: none
+  bool may_retry;      // of a 5xx: whether clients should by themselves
+};
+
+// The one table: each StatusCode but OK.
+absl::Span<const ErrorRow> ErrorTable();
+
+// {"error": {"message", "type", "param", "code"}}
+std::string ErrorJson(const absl::Status& status);
+
+http::Response ErrorResponse(const absl::Status& status);
+
+// Of what HTTP itself refuses.
+http::Response RefusalResponse(const http::Refusal& refusal);
+
+}  // namespace lockstep::openai

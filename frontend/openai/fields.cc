@@ -1,0 +1,186 @@
+#include "frontend/openai/fields.h"
+
+#include <absl/strings/str_cat.h>
+
+#include "common/status_macros.h"
+#include "frontend/generation/error_detail.h"
+
+namespace lockstep::openai {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto kHonoured = Treatment::kHonoured;
+constexpr auto kWithoutEffect = Treatment::kWithoutEffect;
+constexpr auto kRefused = Treatment::kRefused;
+constexpr unsigned kAll = kGenerate | kTokenize | kDetokenize;
+
+constexpr char kNoTools[] = "tools are not supported yet";
+constexpr char kNoGrammar[] = "structured output is not supported yet";
+constexpr char kNoReasoning[] = "reasoning is not parsed yet";
+constexpr char kTextOnly[] = "the models served here read and write text";
+
+constexpr Field kFields[] = {
+    // The prompt.
+    {"model", kAll, kHonoured, "the name /v1/models lists; default: that one"},
+    {"messages", kChat | kTokenize, kHonoured,
+     "role, content (a string or parts of text) and name"},
+    {"prompt", kCompletions | kTokenize, kHonoured,
+     "a string; for completions also strings, token ids, lists of them"},
+    {"tokens", kDetokenize, kHonoured, "token ids"},
+    {"add_special_tokens", kGenerate | kTokenize, kHonoured,
+     "such as BOS; default true for a prompt, false for messages"},
+    {"add_generation_prompt", kChat | kTokenize, kHonoured, "default true"},
+    {"continue_final_message", kChat | kTokenize, kHonoured,
+     "the answer goes on with the last message"},
+    {"chat_template_kwargs", kChat | kTokenize, kHonoured,
+     "variables of the chat template"},
+    {"documents", kChat, kHonoured, "a variable of the chat template"},
+    {"return_token_strs", kTokenize, kHonoured, "the text of each token"},
+    {"echo", kCompletions, kHonoured,
+     "the prompt before the answer; with max_tokens 0 it alone"},
+    {"echo", kChat, kRefused, "a chat is not repeated", "false"},
+    {"suffix", kCompletions, kRefused, "no text is filled in before another"},
+    {"chat_template", kChat | kTokenize, kRefused,
+     "the model's own template is used"},
+    {"truncate_prompt_tokens", kGenerate, kRefused,
+     "a prompt that is too long is refused, not cut"},
+    {"truncation_side", kGenerate, kRefused,
+     "a prompt that is too long is refused, not cut"},
+    {"prompt_embeds", kCompletions, kRefused, kTextOnly},
+    {"mm_processor_kwargs", kChat, kRefused, kTextOnly},
+    {"modalities", kChat, kRefused, kTextOnly, R"(["text"])"},
+    {"audio", kChat, kRefused, kTextOnly},
+
+    // How tokens are chosen.
+    {"temperature", kGenerate, kHonoured, "0 to 100, 0 is greedy; default 1"},
+    {"top_p", kGenerate, kHonoured, "above 0, at most 1"},
+    {"top_k", kGenerate, kHonoured, "0 or -1: all"},
+    {"min_p", kGenerate, kHonoured, "0 to 1"},
+    {"frequency_penalty", kGenerate, kHonoured, "-2 to 2"},
+    {"presence_penalty", kGenerate, kHonoured, "-2 to 2"},
+    {"repetition_penalty", kGenerate, kHonoured, "above 0, at most 100"},
+    {"logit_bias", kGenerate, kHonoured, "by token id, -100 to 100"},
+    {"seed", kGenerate, kHonoured, "the same seed, the same answer"},
+    {"n", kGenerate, kHonoured, "choices a prompt, 1 to 16"},
+    {"best_of", kCompletions, kRefused, "every choice is returned", "1"},
+    {"use_beam_search", kGenerate, kRefused, "there is no beam search",
+     "false"},
+    {"length_penalty", kGenerate, kRefused, "there is no beam search", "1.0"},
+    {"allowed_token_ids", kGenerate, kRefused, kNoGrammar},
+    {"bad_words", kGenerate, kRefused, "no words are kept out; see logit_bias",
+     "[]"},
+    {"repetition_detection", kGenerate, kRefused, "repetition is not detected"},
+
+    // Where an answer ends.
+    {"max_tokens", kGenerate, kHonoured,
+     "default: the rest of the context; for completions 16"},
+    {"max_completion_tokens", kChat, kHonoured, "wins over max_tokens"},
+    {"min_tokens", kGenerate, kHonoured, "no end before so many"},
+    {"stop", kGenerate, kHonoured, "a string, or up to 16"},
+    {"stop_token_ids", kGenerate, kHonoured, "up to 64"},
+    {"ignore_eos", kGenerate, kHonoured, "the model's own end is none"},
+    {"include_stop_str_in_output", kGenerate, kHonoured, "default false"},
+    {"no_stop_trim", kGenerate, kRefused,
+     "it is called include_stop_str_in_output", "false"},
+
+    // What the answer holds.
+    {"stream", kGenerate, kHonoured, "server-sent events"},
+    {"stream_options", kGenerate, kHonoured,
+     "include_usage, continuous_usage_stats"},
+    {"logprobs", kGenerate, kHonoured,
+     "chat: true or false; completions: 0 to 20"},
+    {"top_logprobs", kChat, kHonoured, "0 to 20, with logprobs"},
+    {"prompt_logprobs", kGenerate, kHonoured, "0 to 20, not with stream"},
+    {"return_token_ids", kGenerate, kHonoured, "of the prompt and the answer"},
+    {"return_tokens_as_token_ids", kGenerate, kHonoured,
+     "log-probabilities name a token token_id:ID"},
+    {"skip_special_tokens", kGenerate, kHonoured, "default true"},
+    {"spaces_between_special_tokens", kGenerate, kWithoutEffect,
+     "the decoders of today's models put none"},
+    {"logprob_token_ids", kGenerate, kRefused,
+     "log-probabilities are of the most probable ids"},
+    {"stream_interval", kGenerate, kRefused, "tokens are sent as they come",
+     "1"},
+
+    // How a request is served.
+    {"priority", kGenerate, kHonoured, "-100 to 100, lower first"},
+    {"request_id", kGenerate, kHonoured,
+     "for logs, where there is no x-request-id"},
+    {"rid", kGenerate, kRefused, "it is called request_id"},
+    {"user", kGenerate, kWithoutEffect, "names a user of the client's"},
+    {"safety_identifier", kGenerate, kWithoutEffect,
+     "names a user of the client's"},
+    {"metadata", kGenerate, kWithoutEffect, "goes with stored answers"},
+    {"store", kGenerate, kRefused, "no answer is stored", "false"},
+    {"service_tier", kGenerate, kWithoutEffect, "there is one tier"},
+    {"prompt_cache_key", kGenerate, kWithoutEffect,
+     "equal prefixes are found without it"},
+    {"prompt_cache_retention", kGenerate, kWithoutEffect,
+     "prefixes are kept as long as there is room"},
+    {"cache_salt", kGenerate, kRefused, "the prefix cache is shared by all"},
+    {"kv_transfer_params", kGenerate, kRefused,
+     "prefill and decode are done by one group"},
+    {"lora_path", kGenerate, kRefused, "there are no adapters"},
+    {"vllm_xargs", kGenerate, kRefused, "there are no arguments besides these"},
+    {"prediction", kChat, kRefused, "no output is predicted"},
+    {"web_search_options", kChat, kRefused, "nothing is searched for"},
+
+    // Tools, structured output, reasoning.
+    {"tools", kChat | kTokenize, kRefused, kNoTools, "[]"},
+    {"tool_choice", kChat, kRefused, kNoTools, R"("none")"},
+    {"parallel_tool_calls", kChat, kWithoutEffect, "there are no tools"},
+    {"functions", kChat, kRefused, kNoTools, "[]"},
+    {"function_call", kChat, kRefused, kNoTools, R"("none")"},
+    {"response_format", kGenerate, kRefused, kNoGrammar, R"({"type":"text"})"},
+    {"structured_outputs", kGenerate, kRefused, kNoGrammar},
+    {"guided_json", kGenerate, kRefused, kNoGrammar},
+    {"guided_regex", kGenerate, kRefused, kNoGrammar},
+    {"guided_choice", kGenerate, kRefused, kNoGrammar},
+    {"guided_grammar", kGenerate, kRefused, kNoGrammar},
+    {"guided_json_object", kGenerate, kRefused, kNoGrammar, "false"},
+    {"json_schema", kGenerate, kRefused, kNoGrammar},
+    {"regex", kGenerate, kRefused, kNoGrammar},
+    {"ebnf", kGenerate, kRefused, kNoGrammar},
+    {"reasoning_effort", kChat, kRefused, kNoReasoning, R"("none")"},
+    {"include_reasoning", kChat, kRefused, kNoReasoning, "true"},
+    {"separate_reasoning", kChat, kRefused, kNoReasoning, "false"},
+    {"thinking_token_budget", kGenerate, kRefused, kNoReasoning},
+    {"verbosity", kChat, kRefused, "say it in the prompt", R"("medium")"},
+};
+
+bool AsksForNothing(const Field& field, const json& value) {
+  if (value.is_null()) return true;
+  return *field.neutral != '\0' && value == json::parse(field.neutral);
+}
+
+}  // namespace
+
+absl::Span<const Field> Fields() { return kFields; }
+
+const Field* FindField(absl::string_view name, unsigned endpoints) {
+  for (const Field& field : kFields) {
+    if ((field.endpoints & endpoints) != 0 && name == field.name) return &field;
+  }
+  return nullptr;
+}
+
+absl::Status RefuseFields(const json& request, Endpoint endpoint,
+                          UnknownFields* unknown) {
+  for (const auto& [name, value] : request.items()) {
+    const Field* field = FindField(name, endpoint);
+    if (field == nullptr) {
+      unknown->Count(name);
+    } else if (field->treatment == Treatment::kRefused &&
+               !AsksForNothing(*field, value)) {
+      return WithField(
+          WithReason(absl::InvalidArgumentError(absl::StrCat(
+                         name, " is not supported: ", field->note, ".")),
+                     kUnsupportedParameter),
+          name);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lockstep::openai

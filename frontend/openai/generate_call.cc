@@ -1,0 +1,173 @@
+#include "frontend/openai/generate_call.h"
+
+#include <utility>
+
+#include "frontend/openai/error_response.h"
+#include "frontend/openai/streamed_answer.h"
+#include "frontend/openai/whole_answer.h"
+
+namespace lockstep::openai {
+namespace {
+
+std::unique_ptr<AnswerWriter> MakeAnswerWriter(
+    AnswerStyle style, size_t prompts, const Tokenizer* tokenizer,
+    std::shared_ptr<http::ResponseWriter> writer) {
+  if (style.stream) {
+    return std::make_unique<StreamedAnswer>(std::move(style), prompts,
+                                            tokenizer, std::move(writer));
+  }
+  return std::make_unique<WholeAnswer>(std::move(style), prompts, tokenizer,
+                                       std::move(writer));
+}
+
+}  // namespace
+
+// The sink of one prompt's Generation.
+class GenerateCall::Part : private ResponseSink {
+ public:
+  Part(GenerateCall* call, size_t prompt, size_t request_bytes,
+       Parser<GenerateSpec> parse, const std::string& request_id)
+      : call_(call),
+        prompt_(prompt),
+        generation_(call->pipeline_, request_bytes, std::move(parse), this,
+                    request_id) {}
+
+  Generation& generation() { return generation_; }
+
+ private:
+  void OnAccepted(AcceptedEvent event) override {
+    call_->WithAnswer([&](AnswerWriter* answer) {
+      answer->OnAccepted(prompt_, std::move(event));
+    });
+  }
+  void OnDelta(DeltaEvent event) override {
+    call_->WithAnswer([&](AnswerWriter* answer) {
+      answer->OnDelta(prompt_, std::move(event));
+    });
+  }
+  void OnFinish(FinishEvent event) override {
+    if (event.reason == v1::ABORTED) {
+      return call_->Cancel(absl::UnavailableError(
+          "the answer was ended at the worker before it was complete; try "
+          "again."));
+    }
+    call_->WithAnswer([&](AnswerWriter* answer) {
+      answer->OnFinish(prompt_, std::move(event));
+    });
+  }
+  void OnSummary(SummaryEvent event) override {
+    call_->OnPartEnd(absl::OkStatus(), &event);
+  }
+  void OnError(absl::Status status) override {
+    call_->OnPartEnd(status, nullptr);
+  }
+  void AwaitRoom(std::function<void()> resume) override {
+    call_->AwaitRoom(std::move(resume));
+  }
+
+  GenerateCall* const call_;
+  const size_t prompt_;
+  Generation generation_;
+};
+
+void GenerateCall::Start(Pipeline* pipeline, http::Request request, Parse parse,
+                         std::shared_ptr<http::ResponseWriter> writer) {
+  const std::shared_ptr<GenerateCall> call(new GenerateCall(
+      pipeline, std::move(request), std::move(parse), std::move(writer)));
+  {
+    absl::MutexLock lock(&call->mutex_);
+    call->self_ = call;
+  }
+  call->writer_->OnGone([call] {
+    call->Cancel(absl::CancelledError("the client closed the connection."));
+  });
+  call->StartPart(call->request_.body.size(),
+                  [call = call.get()] { return call->ParseFirst(); });
+}
+
+GenerateCall::GenerateCall(Pipeline* pipeline, http::Request request,
+                           Parse parse,
+                           std::shared_ptr<http::ResponseWriter> writer)
+    : pipeline_(pipeline),
+      request_(std::move(request)),
+      parse_(std::move(parse)),
+      writer_(std::move(writer)) {}
+
+absl::StatusOr<GenerateSpec> GenerateCall::ParseFirst() {
+  auto parsed = parse_(request_);
+  request_.body = std::string();
+  if (!parsed.ok()) return parsed.status();
+  std::vector<GenerateSpec>& specs = parsed->specs;
+  {
+    absl::MutexLock lock(&mutex_);
+    expected_parts_ = specs.size();
+    answer_ = MakeAnswerWriter(std::move(parsed->style), specs.size(),
+                               &pipeline_->tokenizer(), writer_);
+  }
+  for (size_t i = 1; i < specs.size(); ++i) {
+    StartPart(/*request_bytes=*/0,
+              [spec = std::move(specs[i])] { return spec; });
+  }
+  return std::move(specs[0]);
+}
+
+void GenerateCall::StartPart(size_t request_bytes, Parser<GenerateSpec> parse) {
+  Part* part = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    parts_.push_back(std::make_unique<Part>(this, parts_.size(), request_bytes,
+                                            std::move(parse),
+                                            request_.request_id));
+    part = parts_.back().get();
+    // It starts nevertheless, so that it ends as the others do.
+    if (!failure_.ok()) part->generation().Cancel(failure_);
+  }
+  part->generation().Start();
+}
+
+void GenerateCall::Cancel(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  FailLocked(why);
+}
+
+void GenerateCall::FailLocked(const absl::Status& status) {
+  if (!failure_.ok()) return;
+  failure_ = status;
+  if (answer_ != nullptr) {
+    answer_->Fail(status);
+  } else {
+    writer_->Send(ErrorResponse(status));
+  }
+  for (const auto& part : parts_) part->generation().Cancel(status);
+}
+
+void GenerateCall::OnPartEnd(const absl::Status& status,
+                             const SummaryEvent* summary) {
+  std::shared_ptr<GenerateCall> self;  // these two outlive the lock
+  std::vector<std::unique_ptr<Part>> parts;
+  absl::MutexLock lock(&mutex_);
+  if (!status.ok()) FailLocked(status);
+  if (failure_.ok()) answer_->OnSummary(*summary);
+  if (++ended_parts_ < expected_parts_) return;
+  if (failure_.ok()) answer_->Complete();
+  parts.swap(parts_);
+  self.swap(self_);
+}
+
+void GenerateCall::WithAnswer(const std::function<void(AnswerWriter*)>& tell) {
+  absl::MutexLock lock(&mutex_);
+  if (failure_.ok()) tell(answer_.get());
+}
+
+void GenerateCall::AwaitRoom(std::function<void()> resume) {
+  AnswerWriter* answer = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (failure_.ok()) answer = answer_.get();
+  }
+  // Outside of the lock, as it may resume at once.
+  if (answer == nullptr) return resume();
+  answer->AwaitRoom(std::move(resume));
+}
+
+}  // namespace lockstep::openai

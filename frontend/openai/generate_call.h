@@ -1,0 +1,73 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/generation/generation.h"
+#include "frontend/generation/pipeline.h"
+#include "frontend/generation/response_sink.h"
+#include "frontend/http/message.h"
+#include "frontend/http/response_writer.h"
+#include "frontend/openai/answer_writer.h"
+#include "frontend/openai/request.h"
+
+namespace lockstep::openai {
+
+// One completion request: a Generation for each of its prompts, and their
+// events, which come on several threads, in one answer.
+//
+//   GenerateCall::Start(pipeline, request, parse, writer);
+//
+// The first Generation parses the request, on an encoding thread, and so finds
+// out how many more there are. The first error is the answer, and ends the
+// others. A client that hangs up ends all of them at once. Keeps itself alive
+// until the last has ended.
+class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
+ public:
+  using Parse = std::function<absl::StatusOr<ParsedRequest>(
+      const http::Request& request)>;
+
+  // `pipeline` must outlive the call.
+  static void Start(Pipeline* pipeline, http::Request request, Parse parse,
+                    std::shared_ptr<http::ResponseWriter> writer);
+
+ private:
+  class Part;  // a prompt
+
+  GenerateCall(Pipeline* pipeline, http::Request request, Parse parse,
+               std::shared_ptr<http::ResponseWriter> writer);
+
+  absl::StatusOr<GenerateSpec> ParseFirst();
+  void StartPart(size_t request_bytes, Parser<GenerateSpec> parse);
+  void Cancel(const absl::Status& why);
+  // Says so, unless something was said before.
+  void FailLocked(const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A part's terminal event; the part may be gone afterwards.
+  void OnPartEnd(const absl::Status& status, const SummaryEvent* summary);
+  void WithAnswer(const std::function<void(AnswerWriter*)>& tell);
+  void AwaitRoom(std::function<void()> resume);
+
+  Pipeline* const pipeline_;
+  http::Request request_;  // until it is parsed
+  const Parse parse_;
+  const std::shared_ptr<http::ResponseWriter> writer_;
+
+  // Held while the writer is told, which does not wait; not while a part is
+  // started.
+  absl::Mutex mutex_;
+  std::unique_ptr<AnswerWriter> answer_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Part>> parts_ ABSL_GUARDED_BY(mutex_);
+  size_t expected_parts_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t ended_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<GenerateCall> self_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep::openai

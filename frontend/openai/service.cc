@@ -1,0 +1,214 @@
+#include "frontend/openai/service.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "common/utf8.h"
+#include "frontend/generation/spec_check.h"
+#include "frontend/openai/answer_json.h"
+#include "frontend/openai/error_response.h"
+#include "frontend/openai/generate_call.h"
+
+namespace lockstep::openai {
+namespace {
+
+constexpr char kJson[] = "application/json";
+constexpr char kVersion[] = "0.1.0";
+
+http::Response JsonResponse(const Json& json) {
+  return {200, {{"content-type", kJson}}, Dump(json)};
+}
+
+Json ModelJson(const ServedModel& model, int64_t created_s) {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", created_s},
+          {"owned_by", "lockstep"},
+          {"root", model.name},
+          {"parent", nullptr},
+          {"max_model_len", model.max_context_tokens},
+          {"permission", Json::array()}};
+}
+
+Json TokenStrings(const std::vector<uint32_t>& ids,
+                  const Vocabulary& vocabulary) {
+  Json strings = Json::array();
+  for (const uint32_t id : ids) {
+    strings.push_back(
+        id < vocabulary.size() ? RepairUtf8(vocabulary.token(id).bytes) : "");
+  }
+  return strings;
+}
+
+void Answer(const std::shared_ptr<http::ResponseWriter>& writer,
+            const absl::StatusOr<Json>& json) {
+  writer->Send(json.ok() ? JsonResponse(*json) : ErrorResponse(json.status()));
+}
+
+}  // namespace
+
+Service::Service(Pipeline* pipeline, const WorkerMonitor* monitor)
+    : pipeline_(pipeline),
+      monitor_(monitor),
+      created_s_(absl::ToUnixSeconds(absl::Now())) {}
+
+std::vector<http::Route> Service::Routes() {
+  using http::Request;
+  const http::Handler health = [this](Request, Writer writer) {
+    Health(std::move(writer));
+  };
+  const http::Handler live = [](Request, Writer writer) {
+    writer->Send({200, {}, ""});
+  };
+  return {
+      {"GET", "/v1/models",
+       [this](Request, Writer writer) { ListModels(std::move(writer)); }},
+      {"GET", "/v1/models/*",
+       [this](Request request, Writer writer) {
+         GetModel(request, std::move(writer));
+       }},
+      {"POST", "/v1/chat/completions",
+       [this](Request request, Writer writer) {
+         Generate(std::move(request), std::move(writer), ParseChatRequest);
+       },
+       kJson},
+      {"POST", "/v1/completions",
+       [this](Request request, Writer writer) {
+         Generate(std::move(request), std::move(writer),
+                  ParseCompletionRequest);
+       },
+       kJson},
+      {"POST", "/v1/embeddings",
+       [](Request, Writer writer) {
+         writer->Send(ErrorResponse(absl::UnimplementedError(
+             "embeddings are not supported: the model served generates "
+             "text.")));
+       },
+       kJson},
+      {"POST", "/tokenize",
+       [this](Request request, Writer writer) {
+         Tokenize(std::move(request), std::move(writer));
+       },
+       kJson},
+      {"POST", "/detokenize",
+       [this](Request request, Writer writer) {
+         Detokenize(std::move(request), std::move(writer));
+       },
+       kJson},
+      {"GET", "/version",
+       [](Request, Writer writer) {
+         writer->Send(JsonResponse({{"version", kVersion}}));
+       }},
+      {"GET", "/health", health},
+      {"GET", "/ready", health},
+      {"GET", "/readiness", health},
+      {"GET", "/live", live},
+      {"GET", "/liveness", live},
+  };
+}
+
+absl::StatusOr<RequestContext> Service::MakeContext(
+    const http::Request& request) {
+  RequestContext context;
+  LOCKSTEP_ASSIGN_OR_RETURN(context.model, monitor_->Model());
+  context.request_id = request.request_id;
+  context.has_request_id = request.Find("x-request-id") != nullptr;
+  context.now_s = absl::ToUnixSeconds(absl::Now());
+  context.unknown_fields = &unknown_fields_;
+  return context;
+}
+
+void Service::Generate(http::Request request, Writer writer,
+                       ParseGenerate parse) {
+  GenerateCall::Start(
+      pipeline_, std::move(request),
+      [this,
+       parse](const http::Request& received) -> absl::StatusOr<ParsedRequest> {
+        LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
+                                  MakeContext(received));
+        return parse(received.body, context);
+      },
+      std::move(writer));
+}
+
+void Service::Tokenize(http::Request request, Writer writer) {
+  struct Call {
+    http::Request request;
+    bool return_token_strs = false;
+  };
+  auto call = std::make_shared<Call>();
+  call->request = std::move(request);
+  const size_t bytes = call->request.body.size();
+  pipeline_->Tokenize(
+      bytes,
+      [this, call]() -> absl::StatusOr<PromptSpec> {
+        LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
+                                  MakeContext(call->request));
+        LOCKSTEP_ASSIGN_OR_RETURN(
+            TokenizeRequest parsed,
+            ParseTokenizeRequest(call->request.body, context));
+        call->return_token_strs = parsed.return_token_strs;
+        return std::move(parsed.prompt);
+      },
+      [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
+        if (!encoded.ok()) return Answer(writer, encoded.status());
+        const auto model = monitor_->Model();
+        if (!model.ok()) return Answer(writer, model.status());
+        Answer(writer,
+               Json{{"count", encoded->token_ids.size()},
+                    {"max_model_len", model->max_context_tokens},
+                    {"tokens", encoded->token_ids},
+                    {"token_strs",
+                     call->return_token_strs
+                         ? TokenStrings(encoded->token_ids,
+                                        pipeline_->tokenizer().vocabulary())
+                         : Json()}});
+      });
+}
+
+void Service::Detokenize(http::Request request, Writer writer) {
+  auto received = std::make_shared<http::Request>(std::move(request));
+  const size_t bytes = received->body.size();
+  pipeline_->Detokenize(
+      bytes,
+      [this, received]() -> absl::StatusOr<DetokenizeSpec> {
+        LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
+                                  MakeContext(*received));
+        return ParseDetokenizeRequest(received->body, context);
+      },
+      [writer](absl::StatusOr<std::string> text) {
+        if (!text.ok()) return Answer(writer, text.status());
+        Answer(writer, Json{{"prompt", *text}});
+      });
+}
+
+void Service::ListModels(Writer writer) const {
+  const auto model = monitor_->Model();
+  if (!model.ok()) return Answer(writer, model.status());
+  Answer(writer, Json{{"object", "list"},
+                      {"data", Json::array({ModelJson(*model, created_s_)})}});
+}
+
+void Service::GetModel(const http::Request& request, Writer writer) const {
+  const auto model = monitor_->Model();
+  if (!model.ok()) return Answer(writer, model.status());
+  const absl::Status known = CheckModelName(request.wildcard, *model);
+  if (!known.ok()) return Answer(writer, known);
+  Answer(writer, ModelJson(*model, created_s_));
+}
+
+void Service::Health(Writer writer) const {
+  if (draining_.load()) {
+    return Answer(writer,
+                  absl::UnavailableError("the gateway is shutting down."));
+  }
+  const auto model = monitor_->Model();
+  if (!model.ok()) return Answer(writer, model.status());
+  writer->Send({200, {}, ""});
+}
+
+}  // namespace lockstep::openai

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "frontend/generation/pipeline.h"
+#include "frontend/http/router.h"
+#include "frontend/openai/request.h"
+#include "frontend/openai/unknown_fields.h"
+#include "frontend/routing/worker_monitor.h"
+
+namespace lockstep::openai {
+
+// OpenAI's API, with vLLM's additions, over the pipeline: converts, calls,
+// converts back. docs/openai.md lists the routes.
+//
+//   Service service(&pipeline, &monitor);
+//   http::Server::Start(options, service.Routes());
+//
+// Any thread. Both arguments, and this, must outlive every request.
+class Service {
+ public:
+  Service(Pipeline* pipeline, const WorkerMonitor* monitor);
+
+  std::vector<http::Route> Routes();
+
+  // From here on it is not ready, whatever the worker is.
+  void SetDraining() { draining_.store(true); }
+
+  const UnknownFields& unknown_fields() const { return unknown_fields_; }
+
+ private:
+  using Writer = std::shared_ptr<http::ResponseWriter>;
+  using ParseGenerate = absl::StatusOr<ParsedRequest> (*)(
+      absl::string_view body, const RequestContext& context);
+
+  void Generate(http::Request request, Writer writer, ParseGenerate parse);
+  void Tokenize(http::Request request, Writer writer);
+  void Detokenize(http::Request request, Writer writer);
+  void ListModels(Writer writer) const;
+  void GetModel(const http::Request& request, Writer writer) const;
+  void Health(Writer writer) const;
+
+  absl::StatusOr<RequestContext> MakeContext(const http::Request& request);
+
+  Pipeline* const pipeline_;
+  const WorkerMonitor* const monitor_;
+  const int64_t created_s_;  // of the model, to clients
+  UnknownFields unknown_fields_;
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace lockstep::openai

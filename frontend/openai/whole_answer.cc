@@ -1,0 +1,81 @@
+#include "frontend/openai/whole_answer.h"
+
+#include <iterator>
+#include <utility>
+
+#include "frontend/openai/error_response.h"
+
+namespace lockstep::openai {
+
+WholeAnswer::WholeAnswer(AnswerStyle style, size_t prompts,
+                         const Tokenizer* tokenizer,
+                         std::shared_ptr<http::ResponseWriter> writer)
+    : AnswerWriter(std::move(style), prompts, tokenizer, std::move(writer)),
+      choices_(prompts * style_.n) {}
+
+void WholeAnswer::Show(size_t prompt, Piece piece) {
+  Choice& choice = choices_[ChoiceOf(prompt, piece.index)];
+  choice.text += piece.text;
+  choice.token_ids.insert(choice.token_ids.end(), piece.token_ids.begin(),
+                          piece.token_ids.end());
+  std::move(piece.logprobs.begin(), piece.logprobs.end(),
+            std::back_inserter(choice.logprobs));
+  if (piece.finish.has_value()) choice.finish = *std::move(piece.finish);
+}
+
+Json WholeAnswer::ChoiceJson(size_t prompt_index, uint32_t index) {
+  const size_t number = ChoiceOf(prompt_index, index);
+  Choice& choice = choices_[number];
+  const PieceMaker& prompt = this->prompt(prompt_index);
+  Json json = {{"index", number}};
+  if (style_.endpoint == kChat) {
+    json["message"] = {{"role", "assistant"},
+                       {"content", std::move(choice.text)},
+                       {"refusal", nullptr}};
+  } else {
+    json["text"] = std::move(choice.text);
+  }
+  json["logprobs"] =
+      style_.logprobs
+          ? LogprobsWriter(&style_, tokenizer_).Write(choice.logprobs)
+          : Json();
+  json["finish_reason"] = FinishReasonName(choice.finish.reason);
+  json["stop_reason"] = StopReason(style_, choice.finish);
+  if (style_.return_token_ids) json["token_ids"] = choice.token_ids;
+  if (style_.endpoint == kCompletions) {
+    if (style_.return_token_ids) {
+      json["prompt_token_ids"] = prompt.accepted().prompt_token_ids;
+    }
+    if (style_.prompt_logprobs) {
+      json["prompt_logprobs"] = PromptLogprobs(prompt.prompt_logprobs());
+    }
+  }
+  return json;
+}
+
+void WholeAnswer::Complete() {
+  Json json = Envelope(style_);
+  Json choices = Json::array();
+  for (size_t i = 0; i < num_prompts(); ++i) {
+    for (uint32_t k = 0; k < style_.n; ++k) {
+      choices.push_back(ChoiceJson(i, k));
+    }
+  }
+  json["choices"] = std::move(choices);
+  json["usage"] = UsageJson(usage_);
+  if (style_.endpoint == kChat) {
+    if (style_.return_token_ids) {
+      json["prompt_token_ids"] = prompt(0).accepted().prompt_token_ids;
+    }
+    if (style_.prompt_logprobs) {
+      json["prompt_logprobs"] = PromptLogprobs(prompt(0).prompt_logprobs());
+    }
+  }
+  writer_->Send({200, {{"content-type", "application/json"}}, Dump(json)});
+}
+
+void WholeAnswer::Fail(const absl::Status& status) {
+  writer_->Send(ErrorResponse(status));
+}
+
+}  // namespace lockstep::openai

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/openai/answer_writer.h"
+#include "frontend/openai/logprobs.h"
+
+namespace lockstep::openai {
+
+// An answer as one JSON object, once it is complete.
+class WholeAnswer : public AnswerWriter {
+ public:
+  WholeAnswer(AnswerStyle style, size_t prompts, const Tokenizer* tokenizer,
+              std::shared_ptr<http::ResponseWriter> writer);
+
+  void Complete() override;
+  void Fail(const absl::Status& status) override;
+  // It is kept here, and so bounded by max_tokens.
+  void AwaitRoom(std::function<void()> resume) override { resume(); }
+
+ private:
+  struct Choice {
+    std::string text;
+    std::vector<uint32_t> token_ids;
+    std::vector<v1::PositionLogprobs> logprobs;
+    FinishEvent finish;
+  };
+
+  void Show(size_t prompt, Piece piece) override;
+  Json ChoiceJson(size_t prompt, uint32_t index);
+
+  std::vector<Choice> choices_;
+};
+
+}  // namespace lockstep::openai
