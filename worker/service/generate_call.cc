@@ -15,6 +15,10 @@ namespace {
 
 using Reactor = grpc::ServerWriteReactor<grpc::ByteBuffer>;
 
+// The deadline as read here is later than the client's own by what the request
+// took to arrive, so the client may hang up before it.
+constexpr auto kDeadlineSlack = std::chrono::milliseconds(50);
+
 class GenerateCall final : public Reactor {
  public:
   GenerateCall(grpc::CallbackServerContext* context,
@@ -38,7 +42,8 @@ class GenerateCall final : public Reactor {
   }
 
   void OnCancel() override {
-    const bool is_late = std::chrono::system_clock::now() >= deadline_;
+    const bool is_late =
+        std::chrono::system_clock::now() + kDeadlineSlack >= deadline_;
     admission_->Abort(*stream_, {},
                       is_late ? v1::DEADLINE : v1::CLIENT_CANCELLED);
     stream_->Fail(
