@@ -44,6 +44,7 @@ int Main() {
   tiny.max_context = kArenaContext;
   WriteGguf(tiny, model);
   const Arena arena = {.worker = FLAGS_worker, .model = model};
+  std::printf("seed %llu\n", static_cast<unsigned long long>(FLAGS_seed));
   const bool can_fill_shm = CanFillShm();
   int passed = 0, failed = 0;
   for (const Round& round : DrawRounds(FLAGS_rounds, FLAGS_seed)) {
@@ -56,8 +57,7 @@ int Main() {
     ++(PlayAndTell(round, arena) ? passed : failed);
   }
   std::filesystem::remove(model);
-  std::printf("seed %llu: %d passed, %d failed\n",
-              static_cast<unsigned long long>(FLAGS_seed), passed, failed);
+  std::printf("%d passed, %d failed\n", passed, failed);
   return passed > 0 && failed == 0 ? 0 : 1;
 }
 
