@@ -137,7 +137,11 @@ std::optional<GroupFailure::Cause> PeerWatch::FindAwaited(
   v1::Heartbeat least = own;
   bool all_are_equal = true;
   for (const Peer& peer : peers_) {
-    if (IsBehind(peer.last, least)) {
+    // A leader has begun what its follower has read: an older word is stale.
+    const bool is_stale = !is_leader() && peer.last.step() < own.step();
+    if (is_stale) {
+      all_are_equal = false;
+    } else if (IsBehind(peer.last, least)) {
       least_rank = peer.rank;
       least = peer.last;
       all_are_equal = false;
