@@ -18,7 +18,8 @@ namespace lockstep {
 // are taken in the order of kernels::TreeSum over ranks, so that every rank,
 // and every implementation, gets the same bits. A call fails with UNAVAILABLE
 // when the group was aborted or a rank left, with DEADLINE_EXCEEDED when its
-// time limit has passed; no rank's call can succeed any more then.
+// time limit has passed. Of the other ranks the call they are at may still
+// succeed then; none after it can.
 class Collective {
  public:
   virtual ~Collective() = default;

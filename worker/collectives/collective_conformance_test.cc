@@ -295,8 +295,10 @@ TEST_P(CollectiveConformance, NamesTheRankThatDoesNotComeInTime) {
   });
   EXPECT_GE(deadlines, 1);
   float value = 1;
-  EXPECT_EQ(group_[late]->AllReduceSum({&value, 1}).code(),
-            absl::StatusCode::kUnavailable);
+  absl::Status status = group_[late]->AllReduceSum({&value, 1});
+  // All that it waited for may have been sent before the others left.
+  if (status.ok()) status = group_[late]->AllReduceSum({&value, 1});
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_P(CollectiveConformance, ALimitThatIsKeptChangesNothing) {

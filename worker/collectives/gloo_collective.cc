@@ -141,7 +141,7 @@ absl::Status GlooCollective::Exchange(uint64_t operation,
   LOCKSTEP_RETURN_IF_ERROR(exchanged);
   for (int rank = 0; rank < size_; ++rank) {
     const char* const message = rank == rank_
-                                    ? mesh_->outgoing() + rank * layout.stride
+                                    ? mesh_->sent() + rank * layout.stride
                                     : mesh_->incoming(rank);
     uint64_t other = 0;
     std::memcpy(&other, message, kHeaderBytes);

@@ -29,6 +29,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kNoLimit = std::chrono::hours(24);
 // A connection waits this many times its limit.
 constexpr int kGlooConnectFactor = 5;
+// For what the peers are known to have received, and for the last message.
+constexpr milliseconds kSendLimit = std::chrono::seconds(1);
 
 // A thread inherits the name of the one that starts it.
 class NameOfNewThreads {
@@ -64,11 +66,17 @@ milliseconds LeftOf(milliseconds limit, Clock::time_point begin) {
 }  // namespace
 
 GlooMesh::GlooMesh(const Options& options)
-    : options_(options),
-      outgoing_(options.outgoing_bytes),
-      peers_(options.size) {}
+    : options_(options), peers_(options.size) {}
 
-GlooMesh::~GlooMesh() = default;
+// The others may still wait for the last message.
+GlooMesh::~GlooMesh() {
+  if (!status().ok()) return;
+  try {
+    for (Peer& peer : peers_) AwaitSent(&peer, parity_);
+  } catch (const std::exception&) {
+    // They have left.
+  }
+}
 
 absl::StatusOr<std::unique_ptr<GlooMesh>> GlooMesh::Listen(
     const Options& options) {
@@ -91,13 +99,14 @@ void GlooMesh::Open() {
   device_ = gloo::transport::tcp::CreateDevice(attributes);
   context_ = device_->createContext(options_.rank, options_.size);
   context_->setTimeout(LimitOf(options_.connect_timeout / kGlooConnectFactor));
+  for (auto& outgoing : outgoing_) outgoing.resize(options_.outgoing_bytes);
   for (int rank = 0; rank < options_.size; ++rank) {
     if (rank == options_.rank) continue;
     Peer& peer = peers_[rank];
     context_->createPair(rank);
-    peer.send =
-        context_->createUnboundBuffer(outgoing_.data(), outgoing_.size());
     for (int parity = 0; parity < 2; ++parity) {
+      peer.send[parity] = context_->createUnboundBuffer(
+          outgoing_[parity].data(), outgoing_[parity].size());
       peer.memory[parity].resize(options_.max_message_bytes);
       peer.receive[parity] = context_->createUnboundBuffer(
           peer.memory[parity].data(), options_.max_message_bytes);
@@ -138,8 +147,17 @@ absl::Status GlooMesh::Connect(const std::vector<std::string>& of_rank) {
   return status();
 }
 
+void GlooMesh::AwaitSent(Peer* peer, int parity) {
+  if (!std::exchange(peer->is_sending[parity], false)) return;
+  peer->send[parity]->waitSend(kSendLimit);
+}
+
 // Each buffer is ready to receive one round ahead: a rank that is quicker sends
 // at once, and none can be two rounds ahead.
+//
+// A send is not waited for in its own round: of one that a closed connection
+// refused, Gloo tells nothing. Who has sent this round's message has received
+// the last round's.
 absl::Status GlooMesh::Exchange(const Layout& layout, absl::Duration timeout) {
   LOCKSTEP_RETURN_IF_ERROR(status());
   const milliseconds limit = LimitOf(timeout);
@@ -152,15 +170,16 @@ absl::Status GlooMesh::Exchange(const Layout& layout, absl::Duration timeout) {
     for (rank = 0; rank < options_.size; ++rank) {
       if (!is_peer()) continue;
       peers_[rank].receive[last]->recv(rank, last);
-      peers_[rank].send->send(rank, parity_, rank * layout.stride,
-                              layout.bytes);
+      peers_[rank].send[parity_]->send(rank, parity_, rank * layout.stride,
+                                       layout.bytes);
+      peers_[rank].is_sending[parity_] = true;
     }
     for (rank = 0; rank < options_.size; ++rank) {
       if (!is_peer()) continue;
-      if (!peers_[rank].receive[parity_]->waitRecv(LeftOf(limit, begin)) ||
-          !peers_[rank].send->waitSend(LeftOf(limit, begin))) {
+      if (!peers_[rank].receive[parity_]->waitRecv(LeftOf(limit, begin))) {
         return status();  // aborted
       }
+      AwaitSent(&peers_[rank], last);
     }
   } catch (const std::exception& error) {
     if (LeftOf(limit, begin) == milliseconds(0)) {
@@ -193,9 +212,9 @@ void GlooMesh::Fail(const absl::Status& failure) {
     has_failed_.store(true, std::memory_order_release);
   }
   for (Peer& peer : peers_) {
-    if (peer.send == nullptr) continue;
-    peer.send->abortWaitSend();
-    for (Buffer& buffer : peer.receive) buffer->abortWaitRecv();
+    for (Buffer& buffer : peer.receive) {
+      if (buffer != nullptr) buffer->abortWaitRecv();
+    }
   }
   CloseConnections();
 }

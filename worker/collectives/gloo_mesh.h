@@ -57,7 +57,8 @@ class GlooMesh {
 
   ~GlooMesh();
 
-  // By rank: what that rank connects to this one by. Empty for its own.
+  // By rank: what that rank connects to this one by. Empty for its own. Before
+  // Connect, which replaces them.
   std::vector<std::string> addresses() const;
 
   // `of_rank[r]` is rank r's addresses()[rank()]. UNAVAILABLE names the rank
@@ -65,7 +66,9 @@ class GlooMesh {
   absl::Status Connect(const std::vector<std::string>& of_rank);
 
   // What the next Exchange sends, aligned for floats.
-  char* outgoing() { return outgoing_.data(); }
+  char* outgoing() { return outgoing_[1 - parity_].data(); }
+  // What the last Exchange sent, until the next.
+  const char* sent() const { return outgoing_[parity_].data(); }
 
   // Sends a message to every other rank and receives one from each.
   // UNAVAILABLE names a rank that left; DEADLINE_EXCEEDED one whose message did
@@ -86,15 +89,20 @@ class GlooMesh {
  private:
   using Buffer = std::unique_ptr<gloo::transport::UnboundBuffer>;
 
-  // Gloo's ends of the connection to another rank; empty for the own rank.
+  // Gloo's ends of the connection to another rank, by parity of the round;
+  // empty for the own rank.
   struct Peer {
-    std::vector<char> memory[2];  // of what is received, by parity of the round
-    Buffer send;
+    std::vector<char> memory[2];  // of what is received
+    Buffer send[2];
+    bool is_sending[2] = {};
     Buffer receive[2];
   };
 
   explicit GlooMesh(const Options& options);
   void Open();  // Gloo throws
+  // Until what the last round of this parity sent to `peer` has gone; Gloo
+  // throws.
+  void AwaitSent(Peer* peer, int parity);
 
   // The first failure stays. Ends what is in progress, on this rank and, as
   // connections close, on others.
@@ -102,7 +110,7 @@ class GlooMesh {
   void CloseConnections();
 
   const Options options_;
-  std::vector<char> outgoing_;
+  std::vector<char> outgoing_[2];  // by parity of the round
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<Peer> peers_;  // after context_, which its buffers are of

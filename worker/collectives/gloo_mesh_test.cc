@@ -1,5 +1,6 @@
 #include "worker/collectives/gloo_mesh.h"
 
+#include <absl/time/time.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,6 +87,24 @@ TEST(GlooMesh, AnAbortEndsConnecting) {
   EXPECT_EQ(here->Connect({"", there->addresses()[0]}),
             absl::UnavailableError("the leader left"));
   aborter.join();
+}
+
+// Its message came, and what goes to it is refused or lost, before or after
+// Gloo's thread hears that it left.
+TEST(GlooMesh, ARankThatLeavesWithAMessageSentIsNotWaitedFor) {
+  for (int round = 0; round < 200; ++round) {
+    auto here = Listen(0), there = Listen(1);
+    std::thread connecting([&, to = there->addresses()[0]] {
+      EXPECT_TRUE(here->Connect({"", to}).ok());
+    });
+    EXPECT_TRUE(there->Connect({here->addresses()[1], ""}).ok());
+    connecting.join();
+    there->Exchange({.bytes = 8}, absl::Milliseconds(1)).IgnoreError();
+    absl::Status status = here->Exchange({.bytes = 8}, absl::Seconds(60));
+    if (status.ok()) status = here->Exchange({.bytes = 8}, absl::Seconds(60));
+    ASSERT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 left: "));
+  }
 }
 
 TEST(GlooMesh, AnAddressThatIsNoneIsAStatus) {

@@ -53,6 +53,7 @@ void PeerWatch::Heard(int rank, const v1::Heartbeat& heartbeat) {
   if (Peer* peer = Find(rank)) {
     peer->silent_beats = 0;
     peer->last = heartbeat;
+    peer->beats_since_last = 0;
   }
 }
 
@@ -64,7 +65,10 @@ void PeerWatch::Forget(int rank) {
 }
 
 std::optional<GroupFailure::Cause> PeerWatch::Beat(const v1::Heartbeat& own) {
-  for (Peer& peer : peers_) ++peer.silent_beats;
+  for (Peer& peer : peers_) {
+    ++peer.silent_beats;
+    ++peer.beats_since_last;
+  }
   if (auto cause = FindSilent(own, timeout_beats_)) return cause;
   if (auto cause = FindAwaited(own)) return cause;
   return is_leader() ? FindLagging(own) : std::nullopt;
@@ -137,8 +141,8 @@ std::optional<GroupFailure::Cause> PeerWatch::FindAwaited(
   v1::Heartbeat least = own;
   bool all_are_equal = true;
   for (const Peer& peer : peers_) {
-    // A leader has begun what its follower has read: an older word is stale.
-    const bool is_stale = !is_leader() && peer.last.step() < own.step();
+    // Bytes of the leader come, but no heartbeat can be read from them.
+    const bool is_stale = !is_leader() && peer.beats_since_last > kSettledBeats;
     if (is_stale) {
       all_are_equal = false;
     } else if (IsBehind(peer.last, least)) {

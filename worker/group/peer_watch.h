@@ -54,6 +54,7 @@ class PeerWatch {
     int rank = 0;
     int64_t silent_beats = 0;
     v1::Heartbeat last = {};  // all zeros until the first
+    int64_t beats_since_last = 0;
   };
 
   bool is_leader() const { return own_rank_ == 0; }

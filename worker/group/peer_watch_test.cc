@@ -169,6 +169,8 @@ TEST(PeerWatch, AFollowerKnowsTheLeaderAlone) {
        Overdue(At(7, v1::EXECUTES, 58), 7), At(7, v1::FINISHED, 58), 2},
       {"the leader hangs", Overdue(At(7, v1::EXECUTES, 57), 7),
        At(7, v1::EXECUTES, 56), 0},
+      {"the leader hangs with its frame sent",
+       Overdue(At(7, v1::WAITS_FOR_DIGEST), 7), At(6, v1::FINISHED), 0},
   };
   for (const Case& c : kCases) {
     SCOPED_TRACE(c.name);
@@ -178,6 +180,17 @@ TEST(PeerWatch, AFollowerKnowsTheLeaderAlone) {
     EXPECT_LE(verdict.beats, 5);
     EXPECT_EQ(verdict.cause.rank, c.failed) << verdict.cause.reason;
   }
+}
+
+// Its link to the leader is broken: what it last heard is no place to be late.
+TEST(PeerWatch, AFollowerThatReadsNoHeartbeatAnyMoreNamesItself) {
+  PeerWatch follower(2, {0}, kOptions);
+  follower.Heard(0, At(6, v1::EXECUTES));
+  const Verdict verdict =
+      RunBeats(follower, Overdue(At(7, v1::WAITS_FOR_DIGEST), 7), 100,
+               [&] { follower.Heard(0); });
+  EXPECT_LE(verdict.beats, 5);
+  EXPECT_EQ(verdict.cause.rank, 2) << verdict.cause.reason;
 }
 
 TEST(PeerWatch, AFollowerThatCanNotTellLeavesItToTheLeaderForAWhile) {
