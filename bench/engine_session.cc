@@ -1,6 +1,7 @@
 #include "bench/engine_session.h"
 
 #include <absl/types/span.h>
+#include <glog/logging.h>
 
 #include <map>
 #include <utility>
@@ -88,7 +89,7 @@ void EngineSession::Start() {
 uint64_t EngineSession::Add(const Request& request) {
   const uint64_t number = ++num_streams_;
   recorder_->Add(number, request.max_tokens);
-  scheduler_->Apply(MakeMessage(number, request));
+  CHECK(scheduler_->Apply(MakeMessage(number, request)).ok());
   return number;
 }
 

@@ -10,8 +10,9 @@ TEST(FlagCheck, AnAddressHasAHostAndAPort) {
   for (const char* address : {"host:1", "127.0.0.1:65535", "[::1]:50051"}) {
     EXPECT_TRUE(CheckAddressFlag("listen", address, 0).ok()) << address;
   }
-  for (const char* address : {"", "host", ":5", "host:", "host:x", "host:-1",
-                              "host:65536", "host:99999999999"}) {
+  for (const char* address :
+       {"", "host", ":5", "host:", "host:x", "host:-1", "host:65536",
+        "host:99999999999", "[]:5", "host: 5", "host:+5"}) {
     EXPECT_EQ(CheckAddressFlag("listen", address, 0),
               absl::InvalidArgumentError(absl::StrCat(
                   "--listen is \"", address,

@@ -6,7 +6,10 @@
 namespace lockstep {
 
 // The one table between Status and gRPC. Codes are the same numbers on both
-// sides; messages are carried as they are.
+// sides and messages are carried as they are; payloads that are messages, by
+// the name of their type, become the google.rpc.Status in the trailer
+// grpc-status-details-bin. An error without a reason is given its code's: see
+// common/error_reason.h.
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
 

@@ -4,12 +4,30 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <utility>
 
 namespace lockstep {
 
 using boost::system::error_code;
+
+namespace {
+
+const char* volatile exiting_program = "";
+
+// Runs in a signal handler: system calls only.
+void ExitNow(int /*signal*/) {
+  const auto say = [](const char* text) {
+    const ssize_t ignored = write(STDERR_FILENO, text, strlen(text));
+    static_cast<void>(ignored);
+  };
+  say(exiting_program);
+  say(": ended by a signal before it served.\n");
+  _exit(0);
+}
+
+}  // namespace
 
 TerminationSignals::TerminationSignals(Options options)
     : options_(std::move(options)),
@@ -55,6 +73,12 @@ void TerminationSignals::OnFirst() {
 // The second signal and the end of the grace can come at the same time.
 void TerminationSignals::Hurry() {
   if (!std::exchange(has_hurried_, true)) options_.hurry();
+}
+
+void ExitAtTermination(const char* program) {
+  exiting_program = program;
+  signal(SIGTERM, ExitNow);
+  signal(SIGINT, ExitNow);
 }
 
 void IgnoreTerminationSignals() {

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// SIGTERM and SIGINT as calls, from its creation to its destruction; outside of
-// that they end the process. Made before a server says that it serves.
+// SIGTERM and SIGINT as calls, from its creation to its destruction; after that
+// they end the process. Made before a server says that it serves.
 //
 //   TerminationSignals signals({});
 //   …
@@ -54,6 +54,11 @@ class TerminationSignals {
   boost::asio::steady_timer grace_;
   std::thread thread_;
 };
+
+// From now on, until one of the other two is used, both signals end this
+// process at once with exit code 0, after a line that says so: it serves
+// nobody yet. `program` outlives the process.
+void ExitAtTermination(const char* program);
 
 // Both signals have no effect on this process from now on: a follower's, which
 // leaves when its leader says so or is gone.

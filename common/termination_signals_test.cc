@@ -92,5 +92,29 @@ TEST(IgnoreTerminationSignals, AFollowerLivesOn) {
       ::testing::ExitedWithCode(0), "");
 }
 
+TEST(TerminationSignalsDeathTest, BeforeServingOneEndsTheProcessInOrder) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    EXPECT_EXIT(
+        {
+          ExitAtTermination("worker");
+          raise(signal);
+        },
+        ::testing::ExitedWithCode(0),
+        "worker: ended by a signal before it served.");
+  }
+}
+
+TEST(TerminationSignalsDeathTest, ServingTakesTheSignalsOver) {
+  EXPECT_EXIT(
+      {
+        ExitAtTermination("worker");
+        TerminationSignals signals({});
+        raise(SIGTERM);
+        signals.AwaitFirst();
+        _exit(7);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
 }  // namespace
 }  // namespace lockstep

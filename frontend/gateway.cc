@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
@@ -22,8 +23,10 @@ constexpr absl::Duration kEndTimeout = absl::Seconds(1);
 
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
     const GatewayOptions& options, const Tokenizer* tokenizer,
-    std::function<void(const ServedModel& model, Ports ports)> on_serving) {
+    std::function<void(const ServedModel& model, Ports ports)> on_serving,
+    HealthBoard* health) {
   std::unique_ptr<Gateway> gateway(new Gateway(options, tokenizer));
+  gateway->health_ = health;
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(
       gateway->server_,
@@ -35,6 +38,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
             << ", HTTP on port " << gateway->ports().http
             << "; serving once the worker at " << options.worker_address
             << " is ready";
+  gateway->Enter(Phase::kConnecting, options.worker_address);
   gateway->monitor_.Start(
       [gateway = gateway.get()] { gateway->OnWorkerChange(); });
   return gateway;
@@ -66,15 +70,25 @@ Gateway::~Gateway() {
 
 void Gateway::OnWorkerChange() {
   const auto model = monitor_.Model();
+  if (model.ok()) {
+    Enter(Phase::kReady);
+  } else {
+    Enter(Phase::kConnecting, model.status().message());
+  }
   server_->SetServing(model.ok());
   if (!model.ok() || on_serving_ == nullptr) return;
   std::exchange(on_serving_, nullptr)(*model, ports());
+}
+
+void Gateway::Enter(Phase phase, absl::string_view detail) {
+  if (health_ != nullptr) health_->Enter(phase, detail);
 }
 
 void Gateway::Drain() { Stop(options_.drain_timeout); }
 
 void Gateway::Stop(absl::Duration grace) {
   monitor_.Stop();
+  Enter(Phase::kDraining);
   server_->SetServing(false);
   InflightRequests& inflight = pipeline_.inflight();
   inflight.Close();
@@ -84,8 +98,9 @@ void Gateway::Stop(absl::Duration grace) {
     LOG(WARNING) << "ending " << inflight.number()
                  << " requests that did not end in "
                  << absl::FormatDuration(grace);
-    inflight.EndAll(absl::UnavailableError(
-        "the gateway is shutting down; try again at another."));
+    inflight.EndAll(
+        MakeError(ErrorReason::kGatewayDraining,
+                  "the gateway is shutting down; try again at another."));
     inflight.AwaitIdle(kEndTimeout);
   }
   if (http_ != nullptr) http_->Shutdown(absl::Milliseconds(kFlushMs));

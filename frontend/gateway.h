@@ -1,11 +1,13 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 
 #include <functional>
 #include <memory>
 
 #include "common/grpc_server.h"
+#include "common/health/health_board.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/grpc/inference_service.h"
 #include "frontend/http/server.h"
@@ -35,10 +37,12 @@ class Gateway {
   };
 
   // on_serving: called once, when the worker is ready for the first time, on a
-  // thread of the gateway's. `tokenizer` must outlive the result.
+  // thread of the gateway's. `tokenizer` must outlive the result, and so must
+  // `health`, which is told whether it is ready; it may be null.
   static absl::StatusOr<std::unique_ptr<Gateway>> Start(
       const GatewayOptions& options, const Tokenizer* tokenizer,
-      std::function<void(const ServedModel& model, Ports ports)> on_serving);
+      std::function<void(const ServedModel& model, Ports ports)> on_serving,
+      HealthBoard* health = nullptr);
 
   // Drains with no time to finish, unless Drain was called.
   ~Gateway();
@@ -55,6 +59,7 @@ class Gateway {
   Gateway(const GatewayOptions& options, const Tokenizer* tokenizer);
   absl::Status StartHttp();
   void OnWorkerChange();
+  void Enter(Phase phase, absl::string_view detail = "");
   void Stop(absl::Duration grace);
 
   const GatewayOptions options_;
@@ -67,6 +72,7 @@ class Gateway {
   openai::Service openai_;
   std::unique_ptr<http::Server> http_;
   std::function<void(const ServedModel&, Ports)> on_serving_;
+  HealthBoard* health_ = nullptr;
 };
 
 }  // namespace lockstep

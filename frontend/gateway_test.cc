@@ -7,8 +7,11 @@
 #include <string>
 #include <thread>
 
+#include "common/error_reason.h"
 #include "common/grpc_server.h"
+#include "common/grpc_status.h"
 #include "common/health.grpc.pb.h"
+#include "common/health/health_board.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/routing/worker_client.h"
 #include "proto/inference.pb.h"
@@ -79,8 +82,11 @@ TEST_F(GatewayTest, ALostWorkerIsUnavailableAndComesBackByItself) {
   worker_.WaitForRequests(1);
   worker_.Stop();
   client.join();
-  EXPECT_EQ(broken.status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(broken.status)), "WORKER_UNREACHABLE");
   WaitForHealth(HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(health_.report().phase, Phase::kConnecting);
+  EXPECT_FALSE(health_.report().ready);
+  EXPECT_TRUE(health_.report().live);
   const Outcome refused = Generate(TextRequest());
   EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(refused.status.error_message(),
@@ -91,7 +97,21 @@ TEST_F(GatewayTest, ALostWorkerIsUnavailableAndComesBackByItself) {
   worker_.set_script([](const auto& request) { return Say(request, "back"); });
   worker_.Start();
   WaitForHealth(HealthCheckResponse::SERVING);
+  EXPECT_TRUE(health_.report().ready);
   EXPECT_EQ(Generate(TextRequest()).Text(), "back");
+}
+
+TEST_F(GatewayTest, TheWorkersReasonAndItsHintReachTheClient) {
+  worker_.set_script([](const auto&) {
+    FakeAnswer answer;
+    answer.status =
+        MakeError(ErrorReason::kQueueFullRequests, "full.",
+                  {.metadata = {}, .retry_delay = absl::Milliseconds(700)});
+    return answer;
+  });
+  const absl::Status status = FromGrpc(Generate(TextRequest()).status);
+  EXPECT_EQ(ErrorReasonOf(status), "QUEUE_FULL_REQUESTS");
+  EXPECT_EQ(RetryDelayOf(status), absl::Milliseconds(700));
 }
 
 TEST_F(GatewayTest, DrainLetsRunningRequestsFinish) {
@@ -115,6 +135,7 @@ TEST_F(GatewayTest, DrainLetsRunningRequestsFinish) {
   std::thread drain([&] { gateway_->Drain(); });
   ASSERT_TRUE(health->Read(&status));
   EXPECT_EQ(status.status(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(health_.report().phase, Phase::kDraining);
   // Somebody ends the request while the gateway drains.
   WorkerClient(worker_.address())
       .Abort(worker_.requests()[0].request_id(), {0});
@@ -141,6 +162,7 @@ TEST_F(GatewayTest, WhatDoesNotEndInTimeIsToldWhy) {
   EXPECT_EQ(outcome.status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(outcome.status.error_message(),
             "the gateway is shutting down; try again at another.");
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(outcome.status)), "GATEWAY_DRAINING");
   worker_.WaitForCancels(1);
 }
 

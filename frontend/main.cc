@@ -8,10 +8,13 @@
 #include <memory>
 #include <string>
 
+#include "common/health/health_board.h"
+#include "common/health/health_server.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "frontend/gateway.h"
 #include "frontend/options.h"
+#include "proto/inference.grpc.pb.h"
 #include "tokenizer_service/remote_tokenizer.h"
 #include "tokenizer_service/tokenizer_factory.h"
 
@@ -31,6 +34,16 @@ std::string HostOf(const std::string& address) {
 }
 
 absl::Status Serve(const GatewayOptions& options) {
+  HealthBoard health;
+  std::unique_ptr<HealthServer> health_server;
+  if (!options.health_listen.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        health_server,
+        HealthServer::Start(options.health_listen, "health_listen", &health,
+                            {v1::Inference::service_full_name()}));
+    LOG(INFO) << "health on port " << health_server->port();
+  }
+  health.Enter(Phase::kLoading, "the tokenizer");
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
   TerminationSignals signals({});
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -45,7 +58,8 @@ absl::Status Serve(const GatewayOptions& options) {
             std::printf("gateway: serving %s on %s:%d\n", model.name.c_str(),
                         HostOf(options.listen).c_str(), ports.grpc);
             std::fflush(stdout);
-          }));
+          },
+          &health));
   signals.AwaitFirst();
   gateway->Drain();
   return absl::OkStatus();

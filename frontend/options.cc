@@ -12,6 +12,9 @@
 
 DEFINE_string(listen, "0.0.0.0:50051",
               "host:port of the gRPC server; port 0 takes a free one.");
+DEFINE_string(health_listen, "127.0.0.1:50054",
+              "host:port of the health service, which answers from the start "
+              "on; port 0 takes a free one. Empty: none.");
 DEFINE_string(http_listen, "0.0.0.0:8080",
               "host:port of the HTTP server, which answers as OpenAI's does; "
               "port 0 takes a free one, empty leaves it out.");
@@ -62,7 +65,8 @@ absl::Status CheckTokenizer() {
 }  // namespace
 
 std::string GatewayOptions::ToString() const {
-  return absl::StrCat("listen=", listen, " http_listen=", http_listen,
+  return absl::StrCat("listen=", listen, " health_listen=", health_listen,
+                      " http_listen=", http_listen,
                       " http_threads=", http_threads,
                       " http_max_connections=", http_max_connections,
                       " worker_address=", worker_address, " model=", model,
@@ -82,6 +86,10 @@ absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
 absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
+  if (!FLAGS_health_listen.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
+        "health_listen", FLAGS_health_listen, /*least_port=*/0));
+  }
   if (!FLAGS_http_listen.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckAddressFlag("http_listen", FLAGS_http_listen, /*least_port=*/0));
@@ -101,6 +109,7 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
                                           0, kMaxDrainSeconds));
   GatewayOptions options;
   options.listen = FLAGS_listen;
+  options.health_listen = FLAGS_health_listen;
   options.http_listen = FLAGS_http_listen;
   options.http_threads = FLAGS_http_threads;
   options.http_max_connections = FLAGS_http_max_connections;

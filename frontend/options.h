@@ -11,8 +11,9 @@ namespace lockstep {
 
 // What the binary `gateway` is told, checked.
 struct GatewayOptions {
-  std::string listen;       // host:port, of gRPC
-  std::string http_listen;  // host:port; empty: no HTTP
+  std::string listen;         // host:port, of gRPC
+  std::string health_listen;  // host:port; empty: none
+  std::string http_listen;    // host:port; empty: no HTTP
   int http_threads = 2;
   int http_max_connections = 16'384;
   std::string worker_address;  // host:port of the group's leader

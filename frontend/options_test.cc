@@ -23,6 +23,9 @@ TEST(GatewayOptions, Defaults) {
   const auto options = Parse({{"model", "m.gguf"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->listen, "0.0.0.0:50051");
+  EXPECT_EQ(options->health_listen, "127.0.0.1:50054");
+  EXPECT_EQ(Parse({{"model", "m.gguf"}, {"health_listen", ""}})->health_listen,
+            "");
   EXPECT_EQ(options->http_listen, "0.0.0.0:8080");
   EXPECT_EQ(options->worker_address, "127.0.0.1:50052");
   EXPECT_GE(options->pipeline.encode_threads, 2);
@@ -52,6 +55,9 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "to 65535."},
       {{{"model", "m"}, {"listen", ":5"}},
        "--listen is \":5\"; it must be host:port with a port of 0 to 65535."},
+      {{{"model", "m"}, {"health_listen", "5"}},
+       "--health_listen is \"5\"; it must be host:port with a port of 0 to "
+       "65535."},
       {{{"model", "m"}, {"http_listen", "8080"}},
        "--http_listen is \"8080\"; it must be host:port with a port of 0 to "
        "65535."},

@@ -95,9 +95,10 @@ absl::StatusOr<Tokens> ReadTokens(const GgufFile& file,
   LOCKSTEP_ASSIGN_OR_RETURN(const auto types, TokenTypes(file, tokens.size()));
   Tokens result;
   for (size_t id = 0; id < tokens.size(); ++id) {
-    if (types[id] == kUnused) continue;  // fills up to the number of logits
+    // One that is not used can be a special token by its id.
     LOCKSTEP_RETURN_IF_ERROR(
         CheckText(absl::StrCat("tokenizer.ggml.tokens[", id, "]"), tokens[id]));
+    if (types[id] == kUnused) continue;  // fills up to the number of logits
     const auto [entry, is_new] =
         result.vocab.emplace(std::string(tokens[id]), id);
     if (!is_new) {

@@ -127,6 +127,13 @@ TEST(GgufTokenizer, NamesTheKeyThatIsWrong) {
         w.AddStrings("tokenizer.ggml.tokens", {"a", "\xff"});
       }),
       ErrorAfter([](GgufWriter& w) {
+        w.AddStrings("tokenizer.ggml.tokens", {"a", "\xff"});
+        w.AddInts("tokenizer.ggml.token_type", {1, 5});
+        w.AddStrings("tokenizer.ggml.merges", {});
+        w.AddUint("tokenizer.ggml.bos_token_id", 1);
+        w.AddBool("tokenizer.ggml.add_bos_token", true);
+      }),
+      ErrorAfter([](GgufWriter& w) {
         w.AddStrings("tokenizer.ggml.tokens", {"a"});
         w.AddInts("tokenizer.ggml.token_type", {1, 1});
       }),
@@ -149,6 +156,7 @@ TEST(GgufTokenizer, NamesTheKeyThatIsWrong) {
   };
   const char* const expected[] = {
       "tokenizer.ggml.tokens has \"a\" twice, at 0 and 2.",
+      "tokenizer.ggml.tokens[1] is no valid UTF-8",
       "tokenizer.ggml.tokens[1] is no valid UTF-8",
       "tokenizer.ggml.token_type has 2 entries for 1 tokens.",
       "tokenizer.ggml.eos_token_id is 1, outside the 1 tokens.",

@@ -18,6 +18,11 @@
 namespace lockstep {
 namespace {
 
+void ExpectRefusal(const absl::Status& status, const std::string& message) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), message);
+}
+
 class ServiceTest : public ::testing::Test {
  protected:
   void Start(const Tokenizer* tokenizer, int threads = 2, size_t queue = 16) {
@@ -88,9 +93,8 @@ TEST_F(ServiceTest, NamesTheIdOutsideTheVocabulary) {
   request.add_token_ids('h');
   request.add_token_ids(259);
   v1::DecodeResponse response;
-  EXPECT_EQ(Decode(request, &response),
-            absl::InvalidArgumentError(
-                "token_ids[1] is 259, outside the vocabulary of 259 ids."));
+  ExpectRefusal(Decode(request, &response),
+                "token_ids[1] is 259, outside the vocabulary of 259 ids.");
 }
 
 TEST_F(ServiceTest, RefusesMoreTextAndIdsThanAllowed) {
@@ -98,15 +102,13 @@ TEST_F(ServiceTest, RefusesMoreTextAndIdsThanAllowed) {
   v1::EncodeRequest text;
   text.set_text(std::string(kMaxTextBytes + 1, 'x'));
   v1::EncodeResponse ids;
-  EXPECT_EQ(Encode(text, &ids),
-            absl::InvalidArgumentError(
-                "text is 16777217 bytes, more than the 16777216 allowed."));
+  ExpectRefusal(Encode(text, &ids),
+                "text is 16777217 bytes, more than the 16777216 allowed.");
   v1::DecodeRequest many;
   many.mutable_token_ids()->Resize((1 << 20) + 1, 'x');
   v1::DecodeResponse response;
-  EXPECT_EQ(Decode(many, &response),
-            absl::InvalidArgumentError(
-                "token_ids has 1048577 ids, more than the 1048576 allowed."));
+  ExpectRefusal(Decode(many, &response),
+                "token_ids has 1048577 ids, more than the 1048576 allowed.");
 }
 
 TEST_F(ServiceTest, RefusesFieldsItDoesNotKnow) {
@@ -114,9 +116,8 @@ TEST_F(ServiceTest, RefusesFieldsItDoesNotKnow) {
   v1::EncodeRequest request;
   request.GetReflection()->MutableUnknownFields(&request)->AddVarint(9, 1);
   v1::EncodeResponse response;
-  EXPECT_EQ(Encode(request, &response),
-            absl::InvalidArgumentError("field number 9 of EncodeRequest is not "
-                                       "known to this server."));
+  ExpectRefusal(Encode(request, &response),
+                "field number 9 of EncodeRequest is not known to this server.");
 }
 
 TEST_F(ServiceTest, NamesTheByteThatIsNoUtf8) {
@@ -136,9 +137,8 @@ TEST_F(ServiceTest, NamesTheByteThatIsNoUtf8) {
   void* tag = nullptr;
   bool ok = false;
   ASSERT_TRUE(queue.Next(&tag, &ok));
-  EXPECT_EQ(FromGrpc(status),
-            absl::InvalidArgumentError("text is no valid UTF-8: its byte 2 "
-                                       "starts no character."));
+  ExpectRefusal(FromGrpc(status),
+                "text is no valid UTF-8: its byte 2 starts no character.");
 }
 
 TEST_F(ServiceTest, PassesOnWhatTheTemplateRaises) {
@@ -148,8 +148,8 @@ TEST_F(ServiceTest, PassesOnWhatTheTemplateRaises) {
       R"({"messages": [{"role": "raise", "content": "no way"}]})");
   v1::RenderChatResponse response;
   grpc::ClientContext context;
-  EXPECT_EQ(FromGrpc(stub_->RenderChat(&context, request, &response)),
-            absl::InvalidArgumentError("no way"));
+  ExpectRefusal(FromGrpc(stub_->RenderChat(&context, request, &response)),
+                "no way");
 }
 
 // Encode waits until it may go on.

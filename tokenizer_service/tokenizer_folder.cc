@@ -12,6 +12,7 @@
 
 #include "common/mapped_file.h"
 #include "common/status_macros.h"
+#include "common/strict_json.h"
 #include "tokenizer_service/hf_tokenizer.h"
 
 namespace lockstep {
@@ -41,9 +42,7 @@ bool Exists(const std::string& path) {
 absl::StatusOr<Json> ReadObject(const std::string& path) {
   if (!Exists(path)) return Json::object();
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  const absl::string_view text = TextOf(*file);
-  Json object = Json::parse(text.begin(), text.end(), nullptr,
-                            /*allow_exceptions=*/false);
+  LOCKSTEP_ASSIGN_OR_RETURN(Json object, ParseStrictJson(TextOf(*file), path));
   if (!object.is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " holds no JSON object."));

@@ -144,6 +144,17 @@ TEST_F(TokenizerFolder, SaysWhichFileIsWrong) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
 }
 
+// Whatever shows such a value in a sentence would recurse as deep.
+TEST_F(TokenizerFolder, RefusesWhatIsNestedDeeply) {
+  const std::string deep =
+      std::string(200'000, '[') + std::string(200'000, ']');
+  Write("generation_config.json", "{\"eos_token_id\": " + deep + "}");
+  EXPECT_TRUE(absl::StrContains(Error(),
+                                "generation_config.json is refused: "
+                                "it is nested deeper than 32 levels"))
+      << Error().substr(0, 200);
+}
+
 TEST_F(TokenizerFolder, RefusesADecoderThatCanNotStream) {
   auto json = testing::ReadJson(kSmall + std::string("/tokenizer.json"));
   for (const char* decoder :

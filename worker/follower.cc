@@ -10,15 +10,18 @@
 namespace lockstep {
 
 Follower::Follower(const WorkerOptions& options, Rank* rank,
-                   Membership membership, GroupFailure* failure)
+                   Membership membership, GroupFailure* failure,
+                   HealthBoard* health)
     : options_(options),
       rank_(rank),
       failure_(failure),
+      health_(health),
       collective_address_(membership.collective_address),
       source_(options.rank.rank, std::move(membership), failure,
               {.watch = {.timeout = options.heartbeat_timeout}}) {
   IgnoreTerminationSignals();
   failure_->OnFailure([this](const auto& cause) {
+    health_->Enter(Phase::kFailed, cause.ToString());
     source_.TellFailure(cause);
     rank_->AbortCollective(cause.ToString());
   });
@@ -44,7 +47,9 @@ absl::Status Follower::LoadAndStep() {
     failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
+  health_->Enter(Phase::kLoading, options_.rank.model);
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
+  health_->Enter(Phase::kReady);
   SilentSink sink;
   return RunRankLoop({.rank = options_.rank.rank,
                       .scheduler = rank_->scheduler_options(),

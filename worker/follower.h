@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 
+#include "common/health/health_board.h"
 #include "proto/group.pb.h"
 #include "worker/group/follower_source.h"
 #include "worker/group/group_failure.h"
@@ -13,16 +14,17 @@ namespace lockstep {
 
 // A follower of a group that has formed: computes, and stays silent.
 //
-//   Follower follower(options, &rank, std::move(membership), &failure);
+//   Follower follower(options, &rank, std::move(membership), &failure,
+//                     &health);
 //   absl::Status status = follower.Run();
 //
 // Made and run once, on the main thread. SIGTERM and SIGINT have no effect from
 // then on: the leader says when to leave, or is gone.
 class Follower {
  public:
-  // `rank`, which has agreed, and `failure` must outlive this.
+  // `rank`, which has agreed, `failure` and `health` must outlive this.
   Follower(const WorkerOptions& options, Rank* rank, Membership membership,
-           GroupFailure* failure);
+           GroupFailure* failure, HealthBoard* health);
   ~Follower();
 
   // Returns OK after the stop message, otherwise the group's first failure.
@@ -34,6 +36,7 @@ class Follower {
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
+  HealthBoard* const health_;
   const v1::CollectiveAddress collective_address_;
   FollowerSource source_;
 };

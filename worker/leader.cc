@@ -4,9 +4,12 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "worker/runtime/rank_loop.h"
@@ -19,6 +22,8 @@ constexpr absl::Duration kFollowersTimeout = absl::Seconds(3);
 // For the last messages of streams that have ended.
 constexpr int kServerGraceMs = 500;
 constexpr int kQueuedContexts = 8;
+// In which the steps that end the last requests are done.
+constexpr std::chrono::seconds kHurryLimit{3};
 
 RequestInbox::Limits InboxLimits(const WorkerOptions& options,
                                  const Rank& rank) {
@@ -38,6 +43,17 @@ OutputStream::Options StreamOptions(const Rank& rank) {
   return options;
 }
 
+// Slow steps are no reason to take a group out of service; that which the
+// watchdog ends and that does not end is one to kill it.
+HealthBoard::WorkLimits LimitsOf(absl::Duration step_timeout) {
+  constexpr absl::Duration kReady = absl::Minutes(1);
+  constexpr absl::Duration kLive = absl::Minutes(10);
+  if (step_timeout <= absl::ZeroDuration()) {
+    return {.ready = kReady, .live = kLive};
+  }
+  return {.ready = std::min(kReady, step_timeout), .live = 2 * step_timeout};
+}
+
 WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
   WorkerService::Facts facts;
   facts.model = rank.model_info(options.served_model_name);
@@ -53,24 +69,28 @@ WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
 }  // namespace
 
 Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
-               GroupFailure* failure)
+               GroupFailure* failure, HealthBoard* health)
     : options_(options),
       rank_(rank),
       failure_(failure),
+      health_(health),
       collective_address_(membership.collective_address),
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
+      drain_(&admission_, &router_, &inbox_),
       admission_(&inbox_, &router_, StreamOptions(*rank)),
       board_(&inbox_),
       source_(std::move(membership), &inbox_, failure,
               {.timeout = options.heartbeat_timeout}),
-      service_(FactsOf(options, *rank), &admission_, &router_, &board_) {
+      service_(FactsOf(options, *rank), &admission_, &router_, &board_,
+               &drain_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
 }
 
 // First of all no hook refers to this any more; then no call does.
 Leader::~Leader() {
   failure_->Disarm();
+  health_->ClearWork();
   if (server_ != nullptr) server_->Shutdown(kServerGraceMs);
 }
 
@@ -96,25 +116,27 @@ absl::Status Leader::Prepare() {
   LOCKSTEP_ASSIGN_OR_RETURN(
       server_, GrpcServer::Start(options_.listen, "listen", {&service_},
                                  {v1::Worker::service_full_name()}));
-  failure_->OnFailure([this](const auto&) { server_->SetServing(false); });
+  admission_.OnServing([this](bool serving) { OnServing(serving); });
   if (const absl::Status met = rank_->MeetRanks(collective_address_);
       !met.ok()) {
     // That a rank left may be seen here first.
     failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
+  health_->Enter(Phase::kLoading, options_.rank.model);
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   LOG(INFO) << rank_->Description();
-  drain_ = std::make_unique<Drain>(&admission_, &router_, &inbox_,
-                                   [this] { server_->SetServing(false); });
+  health_->Enter(Phase::kWarmingUp);
   return warm_up_.Start(&admission_,
                         [this](const absl::Status& status) { OnWarm(status); });
 }
 
 absl::Status Leader::Serve() {
   TerminationSignals signals({.grace = options_.drain_timeout,
-                              .begin = [this] { drain_->Begin(); },
-                              .hurry = [this] { drain_->Hurry(); }});
+                              .begin = [this] { drain_.Begin(); },
+                              .hurry = [this] { Hurry(); }});
+  health_->SetWork(LimitsOf(options_.step_timeout),
+                   [this] { return board_.Overdue(); });
   LOCKSTEP_RETURN_IF_ERROR(RunRankLoop(
       {.rank = options_.rank.rank,
        .scheduler = rank_->scheduler_options(),
@@ -126,6 +148,7 @@ absl::Status Leader::Serve() {
        .on_step_end = [this](const SchedulerStats& stats) { OnStepEnd(stats); },
        .progress = source_.progress(),
        .collective = rank_->collective()}));
+  admission_.timers().Cancel(hurry_timer_);
   LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
   // Of ended streams some clients have not read all; `signals` bounds the wait.
   admission_.WaitForCalls();
@@ -139,9 +162,9 @@ void Leader::OnStepEnd(const SchedulerStats& stats) {
 
 void Leader::OnWarm(const absl::Status& status) {
   if (!status.ok()) return;
-  server_->SetServing(true);
-  if (!admission_.Open()) {  // a signal came first
-    server_->SetServing(false);
+  admission_.Open();
+  if (admission_.state() != v1::SERVING) {  // it was drained before
+    health_->Enter(Phase::kDraining);
     return;
   }
   const std::string host(options_.listen, 0, options_.listen.rfind(':'));
@@ -151,9 +174,34 @@ void Leader::OnWarm(const absl::Status& status) {
   std::fflush(stdout);
 }
 
+void Leader::OnServing(bool serving) {
+  server_->SetServing(serving);
+  health_->Enter(serving ? Phase::kReady : Phase::kDraining);
+}
+
+// A step that hangs must not keep the process after a second signal.
+void Leader::Hurry() {
+  drain_.Hurry();
+  hurry_timer_ =
+      admission_.timers().At(Admission::Clock::now() + kHurryLimit, [this] {
+        failure_->Report(
+            {.rank = options_.rank.rank,
+             .kind = v1::STEP_OVERDUE,
+             .reason = absl::StrCat(
+                 "the last requests did not end within ",
+                 absl::FormatDuration(absl::FromChrono(kHurryLimit)),
+                 " of the end of the drain.")});
+      });
+}
+
 void Leader::OnFailure(const GroupFailure::Cause& cause) {
-  const absl::Status status = failure_->status();
-  admission_.Close(status.message());
+  const absl::Status status =
+      MakeError(ErrorReason::kGroupFailed, failure_->status().message(),
+                {.metadata = {{"rank", absl::StrCat(cause.rank)},
+                              {"kind", v1::FailureKind_Name(cause.kind)}},
+                 .retry_delay = std::nullopt});
+  admission_.Close(v1::FAILED, status);
+  health_->Enter(Phase::kFailed, cause.ToString());
   inbox_.Close(status);
   rank_->AbortCollective(cause.ToString());
   source_.TellFailure(cause);

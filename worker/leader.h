@@ -2,9 +2,12 @@
 
 #include <absl/status/status.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "common/grpc_server.h"
+#include "common/health/health_board.h"
 #include "proto/group.pb.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/leader_source.h"
@@ -23,15 +26,15 @@ namespace lockstep {
 
 // The leader of a group that has formed.
 //
-//   Leader leader(options, &rank, std::move(membership), &failure);
+//   Leader leader(options, &rank, std::move(membership), &failure, &health);
 //   absl::Status status = leader.Run();
 //
 // Made and run once, on the main thread.
 class Leader {
  public:
-  // `rank`, which has agreed, and `failure` must outlive this.
+  // `rank`, which has agreed, `failure` and `health` must outlive this.
   Leader(const WorkerOptions& options, Rank* rank, Membership membership,
-         GroupFailure* failure);
+         GroupFailure* failure, HealthBoard* health);
   ~Leader();
 
   // Loads, warms up and serves. Returns OK after a drain that every follower
@@ -42,22 +45,26 @@ class Leader {
   absl::Status Prepare();
   absl::Status Serve();
   void OnWarm(const absl::Status& status);
+  void OnServing(bool serving);
   void OnFailure(const GroupFailure::Cause& cause);
   void OnStepEnd(const SchedulerStats& stats);
+  void Hurry();
 
   const WorkerOptions options_;
   Rank* const rank_;
   GroupFailure* const failure_;
+  HealthBoard* const health_;
   const v1::CollectiveAddress collective_address_;
   RequestInbox inbox_;
   OutputRouter router_;
+  Drain drain_;  // before what times its pauses
   Admission admission_;
   LoadBoard board_;
   LeaderSource source_;
   WorkerService service_;
   std::unique_ptr<GrpcServer> server_;
-  std::unique_ptr<Drain> drain_;
   WarmUp warm_up_;
+  std::atomic<uint64_t> hurry_timer_ = 0;  // 0: none
 };
 
 }  // namespace lockstep

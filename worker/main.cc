@@ -12,7 +12,11 @@
 #include <vector>
 
 #include "common/environment_flags.h"
+#include "common/health/health_board.h"
+#include "common/health/health_server.h"
 #include "common/status_macros.h"
+#include "common/termination_signals.h"
+#include "proto/worker.grpc.pb.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/follower.h"
 #include "worker/group/address.h"
@@ -76,21 +80,22 @@ absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
 
 template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
-                   Membership membership, LocalRanks& local_ranks) {
+                   Membership membership, LocalRanks& local_ranks,
+                   HealthBoard& health) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
   // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
   absl::Status status;
   {
-    Role role(options, &rank, std::move(membership), &failure);
+    Role role(options, &rank, std::move(membership), &failure, &health);
     status = role.Run();
   }
   local_ranks.WaitForAll(kLocalRanksTimeout);
   return status;
 }
 
-absl::Status RunLeader(const WorkerOptions& options,
-                       const Arguments& arguments) {
+absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
+                       HealthBoard& health) {
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
   LOCKSTEP_RETURN_IF_ERROR(CheckCanListen(options.listen, "listen"));
   LOCKSTEP_ASSIGN_OR_RETURN(auto rendezvous,
@@ -99,17 +104,20 @@ absl::Status RunLeader(const WorkerOptions& options,
                          options.leader_address.rfind(':'));
   const std::string address = absl::StrCat(host, ":", rendezvous->port());
   LOG(INFO) << "the group forms at " << address;
+  health.Enter(Phase::kForming,
+               absl::StrCat(options.rank.size, " ranks at ", address));
   LOCKSTEP_ASSIGN_OR_RETURN(auto local_ranks,
                             StartLocalRanks(options, arguments, address));
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
   LOCKSTEP_RETURN_IF_ERROR(OpenCollective(options, *rank));
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
                             Gather(*rendezvous, options, *rank, *local_ranks));
-  return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks);
+  return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks,
+                       health);
 }
 
 absl::Status RunFollower(const WorkerOptions& options,
-                         const Arguments& arguments) {
+                         const Arguments& arguments, HealthBoard& health) {
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto local_ranks,
@@ -117,13 +125,16 @@ absl::Status RunFollower(const WorkerOptions& options,
   LOCKSTEP_RETURN_IF_ERROR(rank->StartKernels());
   LOCKSTEP_RETURN_IF_ERROR(OpenCollective(options, *rank));
   LOCKSTEP_ASSIGN_OR_RETURN(const v1::Hello hello, rank->hello());
+  health.Enter(Phase::kForming,
+               absl::StrCat("the leader at ", options.leader_address));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Membership membership,
       JoinGroup(options.leader_address, hello,
                 {.timeout = options.group_timeout,
                  .report_every = kReportEvery,
                  .check = [&] { return local_ranks->Check(); }}));
-  return RunAs<Follower>(options, *rank, std::move(membership), *local_ranks);
+  return RunAs<Follower>(options, *rank, std::move(membership), *local_ranks,
+                         health);
 }
 
 absl::Status Run(int argc, char** argv) {
@@ -131,8 +142,22 @@ absl::Status Run(int argc, char** argv) {
   LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions options, OptionsFromFlags());
   LOG(INFO) << options.ToString();
-  return options.is_leader() ? RunLeader(options, arguments)
-                             : RunFollower(options, arguments);
+  // Until a leader serves, or a follower has joined.
+  ExitAtTermination("worker");
+  HealthBoard health;
+  std::unique_ptr<HealthServer> health_server;
+  if (!options.health_listen.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        health_server,
+        HealthServer::Start(options.health_listen, "health_listen", &health,
+                            {v1::Worker::service_full_name()}));
+    LOG(INFO) << "health on port " << health_server->port();
+  }
+  const absl::Status status = options.is_leader()
+                                  ? RunLeader(options, arguments, health)
+                                  : RunFollower(options, arguments, health);
+  if (!status.ok()) health.Enter(Phase::kFailed, status.message());
+  return status;
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ DEFINE_string(served_model_name, "",
               "The name requests use. Default: that of the folder or file.");
 DEFINE_string(listen, "0.0.0.0:50052",
               "host:port of the gRPC service; port 0 takes a free one.");
+DEFINE_string(health_listen, "auto",
+              "host:port of the health service, which answers from the start "
+              "on; port 0 takes a free one. auto: 127.0.0.1:50053 for the "
+              "leader, none for other ranks. Empty: none. Ranks that another "
+              "one of their host has started have none.");
 DEFINE_int32(tensor_parallel_size, 1, "Ranks of the group, 1 to 64.");
 DEFINE_int32(rank, 0, "This process's rank; 0 leads the group.");
 DEFINE_string(leader_address, "",
@@ -90,6 +95,7 @@ DEFINE_int64(max_queued_tokens, 0,
 namespace lockstep {
 namespace {
 
+constexpr char kDefaultHealthAddress[] = "127.0.0.1:50053";
 constexpr char kDefaultLeaderAddress[] = "127.0.0.1:7000";
 constexpr char kAnyLocalPort[] = "127.0.0.1:0";
 constexpr int kMostRanks = 64;
@@ -174,6 +180,12 @@ absl::Status CheckNodes() {
   return absl::OkStatus();
 }
 
+std::string HealthAddress(int rank) {
+  if (FLAGS_local_index > 0) return "";
+  if (FLAGS_health_listen != "auto") return FLAGS_health_listen;
+  return rank == 0 ? kDefaultHealthAddress : "";
+}
+
 // The ranks of this host: the first, or that which it has started this process
 // as, and how many there are.
 struct Placement {
@@ -211,6 +223,12 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(CheckPageSize());
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
+  const Placement placement = PlacementFromFlags();
+  const std::string health_listen = HealthAddress(placement.rank);
+  if (!health_listen.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag("health_listen", health_listen,
+                                              /*least_port=*/0));
+  }
 
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Numerics numerics,
@@ -221,7 +239,6 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
       const CollectiveKind collective,
       ParseCollective(FLAGS_collective, FLAGS_tensor_parallel_size,
                       FLAGS_num_nodes));
-  const Placement placement = PlacementFromFlags();
 
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
@@ -243,6 +260,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                                   ? DefaultModelName(FLAGS_model)
                                   : FLAGS_served_model_name;
   options.listen = FLAGS_listen;
+  options.health_listen = health_listen;
   options.leader_address = LeaderAddress(placement.local_ranks);
   options.starts_local_ranks =
       FLAGS_local_index == 0 && options.rank.local_ranks > 1;
@@ -276,6 +294,7 @@ std::string WorkerOptions::ToString() const {
   add("model", rank.model);
   add("served_model_name", served_model_name);
   add("listen", listen);
+  add("health_listen", health_listen);
   add("tensor_parallel_size", rank.size);
   add("rank", rank.rank);
   add("leader_address", leader_address);

@@ -15,6 +15,7 @@ struct WorkerOptions {
   RankOptions rank;
   std::string served_model_name;
   std::string listen;          // host:port of the gRPC service, the leader's
+  std::string health_listen;   // host:port of the health service; empty: none
   std::string leader_address;  // host:port of the rendezvous
   int num_nodes = 1;
   int node_rank = 0;

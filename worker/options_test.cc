@@ -107,6 +107,21 @@ TEST_F(OptionsTest, RanksOfSeveralHostsMustDivideAndFollowFromTheHosts) {
             "leave it out.");
 }
 
+TEST_F(OptionsTest, OneRankOfAHostTellsOfItsHealth) {
+  EXPECT_EQ(OptionsFromFlags()->health_listen, "127.0.0.1:50053");
+  Set("tensor_parallel_size", "4");
+  Set("rank", "2");
+  EXPECT_EQ(OptionsFromFlags()->health_listen, "");
+  Set("health_listen", "0.0.0.0:50053");
+  EXPECT_EQ(OptionsFromFlags()->health_listen, "0.0.0.0:50053");
+  Set("local_index", "1");  // its first rank has the port
+  EXPECT_EQ(OptionsFromFlags()->health_listen, "");
+  Set("local_index", "0");
+  Set("rank", "0");
+  Set("health_listen", "");
+  EXPECT_EQ(OptionsFromFlags()->health_listen, "");
+}
+
 TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
   const struct {
     const char* flag;
@@ -128,6 +143,9 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
       {"listen", "50052",
        "--listen is \"50052\"; it must be host:port with a port of 0 to "
        "65535."},
+      {"health_listen", "50053",
+       "--health_listen is \"50053\"; it must be host:port with a port of 0 "
+       "to 65535."},
       {"kv_cache_memory", "2GB",
        "--kv_cache_memory is \"2GB\"; it must be auto or a size such as "
        "512MiB, 2GiB or 65536 (bytes)."},

@@ -65,6 +65,22 @@ def model(architecture):
     return file(3, entries, tensors, struct.pack("<f", 1) * (16 * len(shapes)))
 
 
+def tokenizer():
+    """Byte-level BPE of five tokens, the last of them special."""
+    words = ["a", "b", "ab", "\u0120", "<s>"]
+    return file(3, [
+        entry("tokenizer.ggml.model", 8, string("gpt2")),
+        entry("tokenizer.ggml.pre", 8, string("gpt-2")),
+        entry("tokenizer.ggml.tokens", 9, array(8, [string(word) for word in words])),
+        entry("tokenizer.ggml.token_type", 9, array(5, [struct.pack("<i", t) for t in [1, 1, 1, 1, 3]])),
+        entry("tokenizer.ggml.merges", 9, array(8, [string("a b")])),
+        entry("tokenizer.ggml.bos_token_id", 4, struct.pack("<I", 4)),
+        entry("tokenizer.ggml.eos_token_id", 4, struct.pack("<I", 4)),
+        entry("tokenizer.ggml.add_bos_token", 7, b"\1"),
+        entry("tokenizer.chat_template", 8, string("{{ bos_token }}{{ messages[0].content }}")),
+    ], [], b"")
+
+
 SEEDS = {
     "empty": file(3, [], [], b""),
     "numbers": file(3, [ARCHITECTURE, *NUMBERS], [], b""),
@@ -73,6 +89,7 @@ SEEDS = {
                     TENSORS, bytes(66)),
     "llama": model("llama"),
     "qwen3": model("qwen3"),
+    "tokenizer": tokenizer(),
 }
 
 for name, data in SEEDS.items():

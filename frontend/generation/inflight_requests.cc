@@ -4,14 +4,16 @@
 
 #include <iterator>
 
+#include "common/error_reason.h"
+
 namespace lockstep {
 
 absl::StatusOr<InflightRequests::Ticket> InflightRequests::Admit(
     size_t bytes, std::function<void(const absl::Status& why)> end) {
   absl::MutexLock lock(&mutex_);
   if (is_closed_) {
-    return absl::UnavailableError(
-        "the gateway is shutting down and takes no new requests.");
+    return MakeError(ErrorReason::kGatewayDraining,
+                     "the gateway is shutting down and takes no new requests.");
   }
   if (static_cast<int>(requests_.size()) >= limits_.requests) {
     return absl::ResourceExhaustedError(absl::StrCat(

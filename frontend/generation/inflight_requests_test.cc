@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/error_reason.h"
+
 namespace lockstep {
 namespace {
 
@@ -40,8 +42,9 @@ TEST(InflightRequests, OnceClosedItRunsOut) {
   std::optional<InflightRequests::Ticket> ticket = *inflight.Admit(5);
   inflight.Close();
   EXPECT_EQ(inflight.Admit(5).status(),
-            absl::UnavailableError("the gateway is shutting down and takes no "
-                                   "new requests."));
+            MakeError(ErrorReason::kGatewayDraining,
+                      "the gateway is shutting down and takes no new "
+                      "requests."));
   EXPECT_FALSE(inflight.AwaitIdle(absl::ZeroDuration()));
   std::thread waiting(
       [&] { EXPECT_TRUE(inflight.AwaitIdle(absl::InfiniteDuration())); });

@@ -2,8 +2,10 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <string>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/grpc_status.h"
 
 namespace lockstep {
@@ -44,20 +46,27 @@ void WorkerCall::OnDone(const grpc::Status& status) {
 
 absl::Status DescribeWorkerStatus(const grpc::Status& status,
                                   const std::string& address) {
+  const absl::Status told = FromGrpc(status);
   switch (status.error_code()) {
-    case grpc::StatusCode::UNAVAILABLE:
-      return absl::UnavailableError(
+    case grpc::StatusCode::UNAVAILABLE: {
+      const std::string message =
           absl::StrCat("the worker at ", address,
-                       " is unavailable: ", status.error_message()));
+                       " is unavailable: ", status.error_message());
+      // Without a reason it is gRPC that says so: the connection.
+      return ErrorReasonOf(told).empty()
+                 ? MakeError(ErrorReason::kWorkerUnreachable, message)
+                 : WithMessage(told, message);
+    }
     case grpc::StatusCode::CANCELLED:
       // Not by us, or nobody would ask: the worker went away.
       return absl::UnavailableError(absl::StrCat(
           "the worker at ", address, " gave the request up; try again."));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return absl::DeadlineExceededError(
+      return WithMessage(
+          told,
           "the deadline of the call passed before the answer was complete.");
     default:
-      return FromGrpc(status);
+      return told;
   }
 }
 

@@ -55,7 +55,8 @@ class WorkerCall : private grpc::ClientReadReactor<v1::WorkerGenerateResponse> {
   v1::WorkerGenerateResponse message_;
 };
 
-// What a client is told when a call to the worker at `address` ended so.
+// What a client is told when a call to the worker at `address` ended so. The
+// worker's reason stays.
 absl::Status DescribeWorkerStatus(const grpc::Status& status,
                                   const std::string& address);
 

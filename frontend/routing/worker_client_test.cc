@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/error_reason.h"
+#include "common/grpc_status.h"
 #include "frontend/routing/worker_call.h"
 #include "tests/testing/fake_worker.h"
 
@@ -123,14 +125,29 @@ TEST(WorkerClient, WordsForEachEnd) {
             absl::InvalidArgumentError("words"));
   EXPECT_EQ(describe(grpc::StatusCode::RESOURCE_EXHAUSTED),
             absl::ResourceExhaustedError("words"));
-  EXPECT_EQ(
-      describe(grpc::StatusCode::UNAVAILABLE),
-      absl::UnavailableError("the worker at host:1 is unavailable: words"));
+  EXPECT_EQ(describe(grpc::StatusCode::UNAVAILABLE),
+            MakeError(ErrorReason::kWorkerUnreachable,
+                      "the worker at host:1 is unavailable: words"));
   EXPECT_EQ(describe(grpc::StatusCode::CANCELLED),
             absl::UnavailableError(
                 "the worker at host:1 gave the request up; try again."));
   EXPECT_EQ(describe(grpc::StatusCode::DEADLINE_EXCEEDED).code(),
             absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(WorkerClient, TheWorkersReasonStays) {
+  for (const ErrorReason reason :
+       {ErrorReason::kGroupFailed, ErrorReason::kQueueFullTokens,
+        ErrorReason::kDeadlineInQueue, ErrorReason::kInvalidRequest}) {
+    const absl::Status said = MakeError(
+        reason, "words",
+        {.metadata = {{"rank", "1"}}, .retry_delay = absl::Seconds(2)});
+    const absl::Status told = DescribeWorkerStatus(ToGrpc(said), "host:1");
+    EXPECT_EQ(told.code(), said.code());
+    EXPECT_EQ(ErrorReasonOf(told), ErrorReasonOf(said));
+    EXPECT_EQ(ErrorMetadataOf(told), ErrorMetadataOf(said));
+    EXPECT_EQ(RetryDelayOf(told), absl::Seconds(2));
+  }
 }
 
 }  // namespace

@@ -246,16 +246,19 @@ class Play {
 
   absl::Status ExpectDrained() {
     for (int rank = 0; rank < round_.size; ++rank) {
-      const auto code = ranks_.rank(rank).WaitForExit(
-          absl::Seconds(kDrainTimeoutS) + kGoneWithin);
-      if (!code.ok() || *code != 0) {
-        return absl::InternalError(
-            absl::StrCat("rank ", rank, " should have left with code 0: ",
-                         code.ok() ? absl::StrCat("it was ", *code)
-                                   : std::string(code.status().message())));
-      }
+      LOCKSTEP_RETURN_IF_ERROR(
+          ExpectGoodExit(rank, absl::Seconds(kDrainTimeoutS) + kGoneWithin));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ExpectGoodExit(int rank, absl::Duration timeout) {
+    const auto code = ranks_.rank(rank).WaitForExit(timeout);
+    if (code.ok() && *code == 0) return absl::OkStatus();
+    return absl::InternalError(
+        absl::StrCat("rank ", rank, " should have left with code 0: ",
+                     code.ok() ? absl::StrCat("it was ", *code)
+                               : std::string(code.status().message())));
   }
 
   absl::Status ExpectGone(absl::Time begin) {
@@ -263,7 +266,12 @@ class Play {
     for (int rank = 0; rank < round_.size; ++rank) {
       if (!ranks_.is_started(rank)) continue;
       if (rank == round_.victim && round_.fault == GroupFault::kStop) continue;
-      LOCKSTEP_RETURN_IF_ERROR(ExpectBadExit(rank, end - absl::Now()));
+      // It was asked to leave before it served, and does; the others fail.
+      const bool was_asked =
+          rank == round_.victim && round_.fault == GroupFault::kTerminate;
+      LOCKSTEP_RETURN_IF_ERROR(was_asked
+                                   ? ExpectGoodExit(rank, end - absl::Now())
+                                   : ExpectBadExit(rank, end - absl::Now()));
     }
     if (round_.fault != GroupFault::kStop) return absl::OkStatus();
     ranks_.rank(round_.victim).Signal(SIGCONT);

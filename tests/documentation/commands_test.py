@@ -19,6 +19,7 @@ PAGES = sorted([*RUNFILES.glob("*.md"), *RUNFILES.glob("docs/*.md")])
 
 NOT_RUN = {
     "bazel *": "Bazel in a test of its own would wait for itself; tests/architecture looks up its targets.",
+    "./lockstep fuzz*": "It looks for BUILD files and builds with another compiler; tests/way_in runs it.",
 }
 
 # What is typed into a command that reads, with a word of the answer.

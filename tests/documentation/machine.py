@@ -105,7 +105,7 @@ class Machine:
 
     def with_addresses(self, text):
         """What a page says, with the addresses of this machine."""
-        text = text.replace("127.0.0.1:50052", self.worker)
+        text = re.sub(r"(localhost|127\.0\.0\.1):50052", self.worker, text)
         text = re.sub(r"(localhost|127\.0\.0\.1):8080", self.http, text)
         return re.sub(r"(localhost|127\.0\.0\.1):50051", self.gateway, text)
 
@@ -114,7 +114,12 @@ class Machine:
         return subprocess.Popen(
             ["/bin/bash", "-c", self.with_addresses(f"{command} {added}")],
             cwd=self.checkout,
-            env={**os.environ, "HOME": str(self.home), "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin"},
+            env={
+                **os.environ,
+                "HOME": str(self.home),
+                "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
+                "LOCKSTEP_HEALTH_LISTEN": "127.0.0.1:0",
+            },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

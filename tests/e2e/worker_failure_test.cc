@@ -167,7 +167,7 @@ TEST_F(WorkerFailureTest, AFollowerKilledInADrainIsNoGoodEnd) {
   Call call(*group.stub, Request(kEndlessTokens));
   ASSERT_TRUE(call.ReadDelta());
   group.leader->Signal(SIGTERM);
-  ASSERT_TRUE(group.leader->WaitForLine("draining", kTimeout).ok());
+  ASSERT_TRUE(group.leader->WaitForLine("draining: ", kTimeout).ok());
   kill(group.followers[0], SIGKILL);
   EXPECT_EQ(call.ReadToEnd().error_code(), grpc::StatusCode::UNAVAILABLE);
   group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "common/error_reason.h"
 #include "common/grpc_server.h"
+#include "common/grpc_status.h"
 #include "common/health.grpc.pb.h"
 #include "kernels/weights/dtype.h"
 #include "proto/worker.grpc.pb.h"
@@ -28,6 +30,31 @@ using ::lockstep::testing::Process;
 using ::lockstep::testing::WorkerTest;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+
+// A client whose connection buffers little: the group is done with its request
+// while it has read next to nothing.
+class LateReader {
+ public:
+  explicit LateReader(int port) {
+    grpc::ChannelArguments arguments = ChannelArguments();
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(),
+        arguments));
+  }
+
+  v1::Worker::Stub& stub() { return *stub_; }
+
+  // About a megabyte of answer.
+  static v1::WorkerGenerateRequest Verbose(v1::WorkerGenerateRequest request) {
+    request.mutable_sampling()->set_logprobs(20);
+    return request;
+  }
+
+ private:
+  std::unique_ptr<v1::Worker::Stub> stub_;
+};
 
 TEST_F(WorkerTest, ServesWithHealthAndReflection) {
   Group group(1);
@@ -86,15 +113,43 @@ TEST_F(WorkerTest, ACancelFreesThePages) {
   Call call(*group.stub, Request(kEndlessTokens));
   ASSERT_TRUE(call.ReadDelta());
   call.Cancel();
-  grpc::ClientContext context;
-  const auto watch = group.stub->WatchLoad(&context, {});
-  v1::Load load;
-  do {
-    ASSERT_TRUE(watch->Read(&load));
-  } while (load.running_sequences() > 0);
-  EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
-  EXPECT_EQ(load.total_pages(), 4096);
-  context.TryCancel();
+  WaitUntilIdle(group);
+  call.ReadToEnd();
+  EXPECT_EQ(ServerOf(group).requests().client_cancelled(), 1);
+}
+
+TEST_F(WorkerTest, ADeadlineEndsARunningRequestAndIsCounted) {
+  Group group(2);
+  Call call(*group.stub, Request(kEndlessTokens), absl::Seconds(1));
+  ASSERT_TRUE(call.ReadDelta());
+  EXPECT_EQ(call.ReadToEnd().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  WaitUntilIdle(group);
+  EXPECT_EQ(ServerOf(group).requests().deadline(), 1);
+  EXPECT_EQ(ServerOf(group).requests().accepted(), 1);
+}
+
+// One client stops reading. The others have all their tokens before it reads
+// on, and find its pages free.
+TEST_F(WorkerTest, ASlowReaderFailsAlone) {
+  Group group(2);
+  LateReader reader(group.port);
+  Call slow(reader.stub(), LateReader::Verbose(Request(kEndlessTokens)));
+  ASSERT_TRUE(slow.ReadDelta());
+  std::vector<uint32_t> tokens;
+  for (int i = 0; i < 3; ++i) {
+    Call other(*group.stub, Request(100));
+    EXPECT_TRUE(other.ReadToEnd().ok());
+    EXPECT_EQ(other.tokens.size(), 100);
+    if (i > 0) {
+      EXPECT_EQ(other.tokens, tokens);
+    }
+    tokens = other.tokens;
+  }
+  WaitUntilIdle(group);
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(slow.ReadToEnd())), "SLOW_READER");
+  EXPECT_LT(slow.tokens.size(), kEndlessTokens);
+  EXPECT_EQ(ServerOf(group).requests().slow_reader(), 1);
+  EXPECT_EQ(ServerOf(group).requests().completed(), 3);
 }
 
 TEST_F(WorkerTest, ASecondGroupOnThePortSaysWhichFlagToChange) {
@@ -115,7 +170,7 @@ TEST_F(WorkerTest, ADrainFinishesTheStreamsAndLetsNobodyIn) {
   ASSERT_TRUE(call.ReadDelta());
   kill(group.followers[0], SIGTERM);  // has no effect
   group.leader->Signal(SIGTERM);
-  ASSERT_TRUE(group.leader->WaitForLine("draining", kTimeout).ok());
+  ASSERT_TRUE(group.leader->WaitForLine("draining: ", kTimeout).ok());
   Call late(*group.stub, Request(1));
   const grpc::Status refused = late.ReadToEnd();
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -125,31 +180,6 @@ TEST_F(WorkerTest, ADrainFinishesTheStreamsAndLetsNobodyIn) {
   EXPECT_EQ(call.tokens.size(), 2000);
   group.ExpectGone(/*exit_code=*/0, kTimeout);
 }
-
-// A client whose connection buffers little: the group is done with its request
-// while it has read next to nothing.
-class LateReader {
- public:
-  explicit LateReader(int port) {
-    grpc::ChannelArguments arguments = ChannelArguments();
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
-    stub_ = v1::Worker::NewStub(grpc::CreateCustomChannel(
-        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(),
-        arguments));
-  }
-
-  v1::Worker::Stub& stub() { return *stub_; }
-
-  // About a megabyte of answer.
-  static v1::WorkerGenerateRequest Verbose(v1::WorkerGenerateRequest request) {
-    request.mutable_sampling()->set_logprobs(20);
-    return request;
-  }
-
- private:
-  std::unique_ptr<v1::Worker::Stub> stub_;
-};
 
 TEST_F(WorkerTest, ADrainWaitsForAClientThatReadsLate) {
   Group group(2);
@@ -178,7 +208,7 @@ TEST_F(WorkerTest, ASecondSignalEndsTheDrain) {
   Call call(*group.stub, Request(kEndlessTokens));
   ASSERT_TRUE(call.ReadDelta());
   group.leader->Signal(SIGINT);
-  ASSERT_TRUE(group.leader->WaitForLine("draining", kTimeout).ok());
+  ASSERT_TRUE(group.leader->WaitForLine("draining: ", kTimeout).ok());
   group.leader->Signal(SIGINT);
   const grpc::Status status = call.ReadToEnd();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -57,8 +58,14 @@ class WorkerTest : public TinyModelTest {
   // One Generate call.
   class Call {
    public:
-    Call(v1::Worker::Stub& stub, const v1::WorkerGenerateRequest& request)
-        : reader_(stub.Generate(&context_, request)) {}
+    Call(v1::Worker::Stub& stub, const v1::WorkerGenerateRequest& request,
+         absl::Duration timeout = absl::InfiniteDuration()) {
+      if (timeout < absl::InfiniteDuration()) {
+        context_.set_deadline(std::chrono::system_clock::now() +
+                              absl::ToChronoMilliseconds(timeout));
+      }
+      reader_ = stub.Generate(&context_, request);
+    }
 
     // Reads until tokens have come; false at the end.
     bool ReadDelta() {
@@ -127,6 +134,19 @@ class WorkerTest : public TinyModelTest {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<v1::Worker::Stub> stub;
   };
+
+  // Nothing runs or waits, and no page is held.
+  static void WaitUntilIdle(Group& group) {
+    grpc::ClientContext context;
+    const auto watch = group.stub->WatchLoad(&context, {});
+    v1::Load load;
+    do {
+      ASSERT_TRUE(watch->Read(&load));
+    } while (load.running_sequences() > 0 || load.waiting_sequences() > 0);
+    EXPECT_EQ(load.free_pages() + load.cached_pages(), load.total_pages());
+    EXPECT_EQ(load.total_pages(), 4096);
+    context.TryCancel();
+  }
 
   static v1::ModelInfo ModelOf(Group& group) {
     v1::ModelInfo info;

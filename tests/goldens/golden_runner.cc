@@ -127,7 +127,7 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
                                                num_pages * kPageSize)},
                       &collector);
   for (size_t i = 0; i < prompts.size(); ++i) {
-    scheduler.Apply(MakeRequest(i + 1, prompts[i]));
+    LOCKSTEP_RETURN_IF_ERROR(scheduler.Apply(MakeRequest(i + 1, prompts[i])));
   }
   LOCKSTEP_RETURN_IF_ERROR(RunToEnd(&scheduler, engine.get()));
   return answers;

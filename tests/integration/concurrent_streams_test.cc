@@ -52,8 +52,8 @@ class Group {
   }
 
   void Apply(const v1::RankMessage& message) {
-    leader_.Apply(message);
-    follower_.Apply(message);
+    EXPECT_TRUE(leader_.Apply(message).ok());
+    EXPECT_TRUE(follower_.Apply(message).ok());
   }
 
   void Add(const v1::AddRequest& request) {

@@ -101,7 +101,7 @@ class Run {
     request.set_request(++num_requests_);
     v1::RankMessage message;
     *message.mutable_add() = std::move(request);
-    scheduler_.Apply(message);
+    CHECK(scheduler_.Apply(message).ok());
     return num_requests_;
   }
 
@@ -111,7 +111,7 @@ class Run {
     }
     v1::RankMessage message;
     message.mutable_abort()->set_request(request);
-    scheduler_.Apply(message);
+    CHECK(scheduler_.Apply(message).ok());
   }
 
   absl::Status Step() {

@@ -27,10 +27,11 @@ WorkerService::Facts MakeFacts() {
 FakeLeader::FakeLeader(int max_buffered_positions)
     : inbox_({.max_queued_requests = 4, .max_queued_tokens = 1000}),
       router_(&inbox_),
+      drain_(&admission_, &router_, &inbox_),
       admission_(&inbox_, &router_,
                  {.max_buffered_positions = max_buffered_positions}),
       board_(&inbox_),
-      service_(MakeFacts(), &admission_, &router_, &board_),
+      service_(MakeFacts(), &admission_, &router_, &board_, &drain_),
       scheduler_({.num_pages = kPages, .max_context = kContext}, &router_),
       engine_({.num_pages = kPages, .vocabulary_size = kVocabularySize}) {
   admission_.Open();
@@ -81,7 +82,7 @@ void FakeLeader::RunSteps() {
       v1::RankMessage message;
       ASSERT_TRUE(message.ParseFromString(bytes));
       if (message.has_stop()) return;
-      scheduler_.Apply(message);
+      ASSERT_TRUE(scheduler_.Apply(message).ok());
     }
     const StepPlan& plan = scheduler_.Plan();
     result.spans.clear();

@@ -13,6 +13,7 @@
 #include "worker/group/request_inbox.h"
 #include "worker/scheduler/scheduler.h"
 #include "worker/service/admission.h"
+#include "worker/service/drain.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/worker_service.h"
@@ -38,6 +39,7 @@ class FakeLeader {
   v1::Worker::Stub& stub() { return *stub_; }
   Admission& admission() { return admission_; }
   OutputRouter& router() { return router_; }
+  Drain& drain() { return drain_; }
   LoadBoard& board() { return board_; }
 
   // While paused the scheduler is told nothing, so that requests stay queued.
@@ -52,6 +54,7 @@ class FakeLeader {
 
   RequestInbox inbox_;  // of 4 requests and 1000 prompt tokens
   OutputRouter router_;
+  Drain drain_;
   Admission admission_;
   LoadBoard board_;
   WorkerService service_;

@@ -12,6 +12,7 @@
 
 #include "common/grpc_server.h"
 #include "common/health.pb.h"
+#include "common/health/health_board.h"
 #include "frontend/gateway.h"
 #include "proto/inference.grpc.pb.h"
 #include "tests/testing/fake_tokenizer.h"
@@ -64,13 +65,14 @@ class GatewayTest : public ::testing::Test {
     options.http_listen = "127.0.0.1:0";
     options.worker_address = worker_.address();
     options.drain_timeout = absl::Seconds(30);
-    auto gateway =
-        Gateway::Start(options, &tokenizer_,
-                       [this](const ServedModel& model, Gateway::Ports ports) {
-                         EXPECT_EQ(model.name, "fake");
-                         EXPECT_NE(ports.grpc, 0);
-                         serving_.Notify();
-                       });
+    auto gateway = Gateway::Start(
+        options, &tokenizer_,
+        [this](const ServedModel& model, Gateway::Ports ports) {
+          EXPECT_EQ(model.name, "fake");
+          EXPECT_NE(ports.grpc, 0);
+          serving_.Notify();
+        },
+        &health_);
     EXPECT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     grpc::ChannelArguments arguments = ChannelArguments();
@@ -99,6 +101,7 @@ class GatewayTest : public ::testing::Test {
                            status);
   }
 
+  HealthBoard health_;
   FakeWorker worker_;
   FakeTokenizer tokenizer_;
   absl::Notification serving_;

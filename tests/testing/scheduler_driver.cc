@@ -20,7 +20,7 @@ uint64_t SchedulerDriver::Add(v1::AddRequest request) {
   requests_.push_back(request);
   v1::RankMessage message;
   *message.mutable_add() = std::move(request);
-  scheduler_.Apply(message);
+  EXPECT_TRUE(scheduler_.Apply(message).ok());
   return requests_.size();
 }
 
@@ -29,7 +29,7 @@ void SchedulerDriver::Abort(uint64_t request, std::vector<uint32_t> choices) {
   message.mutable_abort()->set_request(request);
   message.mutable_abort()->mutable_choices()->Assign(choices.begin(),
                                                      choices.end());
-  scheduler_.Apply(message);
+  EXPECT_TRUE(scheduler_.Apply(message).ok());
 }
 
 StepPlan SchedulerDriver::Step() {

@@ -68,7 +68,7 @@ class LockstepTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         (self.root / "tools").mkdir()
-        for script in ("lockstep", "tools/bench.sh"):
+        for script in ("lockstep", "tools/bench.sh", "tools/fuzz.sh"):
             shutil.copy(CHECKOUT / script, self.root / script)
         self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\n")
         self.program("tools/fetch.sh", '#!/bin/sh\necho "fetch $1" >> events\n')
@@ -270,8 +270,8 @@ class LockstepTest(unittest.TestCase):
         self.assertEqual(
             self.events(),
             [
-                "worker --model=m --threads=2 --listen=127.0.0.1:0",
-                "gateway --model=m --worker_address=127.0.0.1:1234 --http_listen= --listen=127.0.0.1:0",
+                "worker --model=m --threads=2 --listen=127.0.0.1:0 --health_listen=",
+                "gateway --model=m --worker_address=127.0.0.1:1234 --http_listen= --listen=127.0.0.1:0 --health_listen=",
                 "serving_bench --target=127.0.0.1:1234 --model=m --threads=2 --clients=4",
                 "gateway stops",
                 "worker stops",
@@ -290,6 +290,42 @@ class LockstepTest(unittest.TestCase):
         status, _, _ = self.run_to_end("bench", "serving", "--target=host:1", "--json")
         self.assertEqual(status, 0)
         self.assertEqual(self.events(), ["serving_bench --target=host:1 --json"])
+
+    def add_fuzz_target(self):
+        self.program("common/BUILD.bazel", 'lockstep_cc_fuzz_test(\n    name = "things_fuzz_test",\n')
+        self.program("bazel-bin/common/things_fuzz_test", SERVER.replace("BEHAVIOUR", ENDS))
+        self.program("tools/setup.sh", "#!/bin/sh\n")
+        (self.root / "bazel_output").write_text("//common:corpus/one.thing\n//common:corpus/two.thing\n")
+
+    def test_fuzz_alone_lists_the_names(self):
+        self.add_fuzz_target()
+        status, out, _ = self.run_to_end("fuzz")
+        self.assertEqual(status, 0)
+        self.assertEqual(out.splitlines()[1:], ["  things"])
+        self.assertEqual(self.events(), [])
+
+    def test_fuzz_adds_to_a_corpus_of_its_own(self):
+        self.add_fuzz_target()
+        status, _, err = self.run_to_end("fuzz", "things", "--minutes", "2", "-jobs=2")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(
+            self.events()[-1],
+            "things_fuzz_test -max_total_time=120 -print_final_stats=1 -artifact_prefix=.lockstep/fuzz/things/"
+            " -jobs=2 .lockstep/fuzz/things/corpus common/corpus",
+        )
+
+    def test_fuzz_says_what_it_lacks(self):
+        self.add_fuzz_target()
+        for wrong, sentence in (
+            (("nothing",), "there is no fuzz target nothing"),
+            (("things", "--minutes=0"), "--minutes is 0: it should be a whole number from 1 on"),
+        ):
+            self.assertIn(sentence, self.run_to_end("fuzz", *wrong)[2])
+        self.program("tools/setup.sh", "#!/bin/sh\necho clang-16\n")
+        status, _, err = self.run_to_end("fuzz", "things")
+        self.assertEqual(status, 1)
+        self.assertIn("missing are clang-16. tools/setup.sh dev installs them", err)
+        self.assertEqual(self.events(), [])
 
     def test_doctor_names_what_cpu_isa_may_be(self):
         self.program("tools/setup.sh", "#!/bin/sh\n")

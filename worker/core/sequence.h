@@ -10,6 +10,9 @@
 
 namespace lockstep {
 
+// Choices that one request may ask for.
+inline constexpr uint32_t kMaxChoices = 16;
+
 // One choice of one request.
 struct SequenceId {
   uint64_t request = 0;

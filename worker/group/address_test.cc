@@ -13,8 +13,8 @@ TEST(ParseHostPort, SplitsAtTheLastColon) {
 }
 
 TEST(ParseHostPort, NamesTheFlagAndTheValue) {
-  for (const char* const address :
-       {"", "host", ":7000", "host:", "host:x", "host:70000", "host:-1"}) {
+  for (const char* const address : {"", "host", ":7000", "host:", "host:x",
+                                    "host:70000", "host:-1", "[]:7000"}) {
     const auto result = ParseHostPort(address, "leader_address");
     ASSERT_FALSE(result.ok()) << address;
     EXPECT_EQ(result.status().message().find("--leader_address is \"" +

@@ -24,8 +24,9 @@ class LocalRanks {
     std::vector<std::string> extra_arguments;
   };
 
-  // `arguments` are this process's own, without its name. REQUIRES: no other
-  // thread runs.
+  // `arguments` are this process's own, without its name. Other threads may
+  // run: between fork and exec there are system calls only. Must be called on a
+  // thread that lives as long as this, as the children die with it.
   static absl::StatusOr<std::unique_ptr<LocalRanks>> Start(
       const std::vector<std::string>& arguments,
       const std::vector<Child>& children);

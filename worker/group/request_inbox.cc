@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/error_reason.h"
+#include "common/status_macros.h"
 #include "worker/group/frame_codec.h"
 
 namespace lockstep {
 namespace {
 
 constexpr int64_t kAllChoices = -1;
+constexpr int kPartToRetryAfter = 4;
 
 int64_t NumQueuedTokens(const v1::AddRequest& request) {
   return request.prompt_token_ids_size() + request.resume_token_ids_size();
@@ -33,30 +36,51 @@ absl::Status RequestInbox::Add(const v1::AddRequest& request) {
 
   absl::MutexLock lock(&mutex_);
   if (!closed_.ok()) return closed_;
-  if (stopped_) return absl::UnavailableError("the worker group is stopping.");
-  if (queued_requests_ >= limits_.max_queued_requests) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", queued_requests_,
-                     " requests wait and --max_queued_requests is ",
-                     limits_.max_queued_requests, "; try again later."));
+  if (stopped_) {
+    return MakeError(ErrorReason::kWorkerDraining,
+                     "the worker group is stopping; ask another one.");
   }
-  if (queued_tokens_ + tokens > limits_.max_queued_tokens) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the queue is full: ", queued_tokens_,
-                     " prompt tokens wait, the request has ", tokens,
-                     " and --max_queued_tokens is ", limits_.max_queued_tokens,
-                     "; try again later."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRoom(tokens));
+  if (queued_requests_ == 0) pace_.Begin(QueuePace::Clock::now());
   ++queued_requests_;
   queued_tokens_ += tokens;
   Push(message, {.sequences = choices, .tokens = choices * tokens});
   return absl::OkStatus();
 }
 
+// A quarter of the queue has gone when those that were refused come back, so
+// that not all of them find it full again.
+absl::Status RequestInbox::CheckRoom(int64_t tokens) const {
+  if (queued_requests_ >= limits_.max_queued_requests) {
+    return MakeError(
+        ErrorReason::kQueueFullRequests,
+        absl::StrCat("the queue is full: ", queued_requests_,
+                     " requests wait and --max_queued_requests is ",
+                     limits_.max_queued_requests, "; try again later."),
+        {.metadata = {},
+         .retry_delay = pace_.TimeForRequests(
+             std::max(1, queued_requests_ / kPartToRetryAfter))});
+  }
+  if (queued_tokens_ + tokens > limits_.max_queued_tokens) {
+    return MakeError(
+        ErrorReason::kQueueFullTokens,
+        absl::StrCat("the queue is full: ", queued_tokens_,
+                     " prompt tokens wait, the request has ", tokens,
+                     " and --max_queued_tokens is ", limits_.max_queued_tokens,
+                     "; try again later."),
+        {.metadata = {},
+         .retry_delay = pace_.TimeForTokens(
+             std::max(tokens, queued_tokens_ / kPartToRetryAfter))});
+  }
+  return absl::OkStatus();
+}
+
 void RequestInbox::Release(const v1::AddRequest& request) {
+  const int64_t tokens = NumQueuedTokens(request);
   absl::MutexLock lock(&mutex_);
   --queued_requests_;
-  queued_tokens_ -= NumQueuedTokens(request);
+  queued_tokens_ -= tokens;
+  pace_.Left(tokens, QueuePace::Clock::now());
 }
 
 void RequestInbox::Abort(const v1::AbortSequences& abort) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "proto/group.pb.h"
+#include "worker/group/queue_pace.h"
 
 namespace lockstep {
 
@@ -40,8 +41,8 @@ class RequestInbox {
 
   explicit RequestInbox(const Limits& limits) : limits_(limits) {}
 
-  // RESOURCE_EXHAUSTED says which limit; UNAVAILABLE after Stop or Close;
-  // INVALID_ARGUMENT when no frame can hold it.
+  // RESOURCE_EXHAUSTED says which limit, and when to try again; UNAVAILABLE
+  // after Stop or Close; INVALID_ARGUMENT when no frame can hold it.
   absl::Status Add(const v1::AddRequest& request);
   void Release(const v1::AddRequest& request);
 
@@ -69,6 +70,8 @@ class RequestInbox {
     Waiting waiting;
   };
 
+  absl::Status CheckRoom(int64_t tokens) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Push(const v1::RankMessage& message, const Waiting& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -79,8 +82,9 @@ class RequestInbox {
   std::set<std::pair<uint64_t, int64_t>> aborts_ ABSL_GUARDED_BY(mutex_);
   int queued_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t queued_tokens_ ABSL_GUARDED_BY(mutex_) = 0;  // of their prompts
-  Waiting waiting_ ABSL_GUARDED_BY(mutex_);            // of messages_
-  Waiting drained_ ABSL_GUARDED_BY(mutex_);            // by the last Drain
+  QueuePace pace_ ABSL_GUARDED_BY(mutex_);
+  Waiting waiting_ ABSL_GUARDED_BY(mutex_);  // of messages_
+  Waiting drained_ ABSL_GUARDED_BY(mutex_);  // by the last Drain
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);
 };

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "common/error_reason.h"
+
 namespace lockstep {
 namespace {
 
@@ -66,12 +68,15 @@ TEST(RequestInbox, RefusesRequestsAboveTheLimitUntilOneIsReleased) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("--max_queued_requests is 2"));
+  EXPECT_EQ(ErrorReasonOf(refused), "QUEUE_FULL_REQUESTS");
+  EXPECT_EQ(RetryDelayOf(refused), QueuePace::kUnknown);
 
   // What the scheduler holds but has not begun still waits.
   EXPECT_EQ(Drained(inbox).size(), 2);
   EXPECT_FALSE(inbox.Add(Request(3, 1)).ok());
   inbox.Release(Request(1, 1));
   EXPECT_TRUE(inbox.Add(Request(3, 1)).ok());
+  EXPECT_GE(*RetryDelayOf(inbox.Add(Request(4, 1))), QueuePace::kLeast);
 }
 
 TEST(RequestInbox, RefusesPromptTokensAboveTheLimit) {
@@ -82,6 +87,8 @@ TEST(RequestInbox, RefusesPromptTokensAboveTheLimit) {
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("60 prompt tokens wait, the request has 41 and "
                         "--max_queued_tokens is 100"));
+  EXPECT_EQ(ErrorReasonOf(refused), "QUEUE_FULL_TOKENS");
+  EXPECT_EQ(RetryDelayOf(refused), QueuePace::kUnknown);
   EXPECT_TRUE(inbox.Add(Request(2, 40)).ok());
   EXPECT_FALSE(inbox.Add(Request(3, 1)).ok());
   inbox.Release(Request(1, 60));

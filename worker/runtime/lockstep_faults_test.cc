@@ -77,16 +77,29 @@ Outcome RunToFailure(ThreadGroup& group, bool one_reports = true) {
 
 // The frame of step 1 has all requests, so that each message matters.
 TEST(LockstepFaults, AnotherFrameIsFoundInItsStep) {
-  const std::pair<const char*, std::function<void(Frame&)>> kFaults[] = {
-      {"dropped", [](Frame& frame) { frame.messages.pop_back(); }},
-      {"all dropped", [](Frame& frame) { frame.messages.clear(); }},
-      {"doubled",
+  struct Fault {
+    const char* name;
+    v1::FailureKind kind;
+    std::function<void(Frame&)> change;
+  };
+  const Fault kFaults[] = {
+      {"abort dropped", v1::DIGEST_MISMATCH,
+       [](Frame& frame) { frame.messages.pop_back(); }},
+      {"request dropped", v1::DIGEST_MISMATCH,
+       [](Frame& frame) { frame.messages.erase(frame.messages.begin()); }},
+      {"all dropped", v1::DIGEST_MISMATCH,
+       [](Frame& frame) { frame.messages.clear(); }},
+      {"abort doubled", v1::DIGEST_MISMATCH,
        [](Frame& frame) { frame.messages.push_back(frame.messages.back()); }},
-      {"reordered",
+      {"request doubled", v1::PROTOCOL_VIOLATED,
+       [](Frame& frame) { frame.messages.push_back(frame.messages.front()); }},
+      {"request and abort reordered", v1::DIGEST_MISMATCH,
        [](Frame& frame) {
          frame.messages.back().swap(frame.messages.end()[-2]);
        }},
-      {"changed",
+      {"requests reordered", v1::PROTOCOL_VIOLATED,
+       [](Frame& frame) { frame.messages[0].swap(frame.messages[1]); }},
+      {"request changed", v1::DIGEST_MISMATCH,
        [](Frame& frame) {
          v1::RankMessage message;
          ASSERT_TRUE(message.ParseFromString(frame.messages[1]));
@@ -94,17 +107,17 @@ TEST(LockstepFaults, AnotherFrameIsFoundInItsStep) {
          frame.messages[1] = message.SerializeAsString();
        }},
   };
-  for (const auto& [name, fault] : kFaults) {
-    SCOPED_TRACE(name);
+  for (const Fault& fault : kFaults) {
+    SCOPED_TRACE(fault.name);
     ThreadGroup group(3, kWatch);
     group.ranks[kFaulty]->source->tap = [&](Frame& frame) {
-      if (frame.step == 1) fault(frame);
+      if (frame.step == 1) fault.change(frame);
     };
     const Outcome outcome = RunToFailure(group);
     EXPECT_EQ(outcome.executed, 0);
     EXPECT_EQ(outcome.cause.rank, kFaulty);
     EXPECT_THAT(outcome.cause.reason, HasSubstr("step 1 "));
-    EXPECT_EQ(outcome.cause.kind, v1::DIGEST_MISMATCH);
+    EXPECT_EQ(outcome.cause.kind, fault.kind);
   }
 }
 

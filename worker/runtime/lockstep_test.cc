@@ -218,5 +218,20 @@ TEST(Lockstep, AMessageThatIsNoneEndsTheGroup) {
                         "that is none."));
 }
 
+TEST(Lockstep, AMessageThatComesTwiceEndsTheGroup) {
+  ThreadGroup group(2);
+  group.ranks[1]->source->tap = [](Frame& frame) {
+    const std::vector<std::string> messages = frame.messages;
+    frame.messages.insert(frame.messages.end(), messages.begin(),
+                          messages.end());
+  };
+  group.Add(1, {1, 2, 3}, 5);
+  group.Start();
+  group.Join();
+  EXPECT_THAT(std::string(group.ranks[0]->result.message()),
+              HasSubstr("rank 1 failed first: step 1 has a message that no "
+                        "leader sends: request 1 comes after request 1"));
+}
+
 }  // namespace
 }  // namespace lockstep

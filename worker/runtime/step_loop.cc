@@ -46,9 +46,14 @@ absl::StatusOr<bool> StepLoop::ApplyMessages() {
     }
     if (message_.has_stop()) {
       stop = true;
-    } else {
-      parts_.scheduler->Apply(message_);
+      continue;
     }
+    const absl::Status applied = parts_.scheduler->Apply(message_);
+    if (applied.ok()) continue;
+    failure_kind_ = v1::PROTOCOL_VIOLATED;
+    return absl::InternalError(absl::StrCat(
+        "step ", frame_.step,
+        " has a message that no leader sends: ", applied.message()));
   }
   return stop;
 }

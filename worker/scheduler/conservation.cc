@@ -9,7 +9,8 @@
 namespace lockstep {
 namespace {
 
-enum class Owner { kNone, kFree, kCache, kSequence };
+// kCacheAndSequence: cached, and held by a sequence.
+enum class Owner { kNone, kFree, kCache, kCacheAndSequence, kSequence };
 
 class PageOwners {
  public:
@@ -24,7 +25,16 @@ class PageOwners {
     return absl::OkStatus();
   }
 
-  Owner owner(int32_t page) const { return owners_[page]; }
+  // False if `page` is not cached.
+  bool Hold(int32_t page) {
+    if (owners_[page] == Owner::kCacheAndSequence) return true;
+    if (owners_[page] != Owner::kCache) return false;
+    owners_[page] = Owner::kCacheAndSequence;
+    ++num_held_;
+    return true;
+  }
+
+  int num_held() const { return num_held_; }
 
   absl::Status CheckComplete() const {
     for (size_t page = 0; page < owners_.size(); ++page) {
@@ -36,6 +46,7 @@ class PageOwners {
 
  private:
   std::vector<Owner> owners_;
+  int num_held_ = 0;  // of the cached ones
 };
 
 absl::Status ClaimPages(const ScheduledSequence& scheduled,
@@ -43,7 +54,7 @@ absl::Status ClaimPages(const ScheduledSequence& scheduled,
   const auto pages = scheduled.sequence.pages();
   const int num_shared = scheduled.prefix.num_pages();
   for (const int32_t page : pages.first(num_shared)) {
-    if (owners->owner(page) == Owner::kCache) continue;
+    if (owners->Hold(page)) continue;
     return absl::InternalError(absl::StrCat("KV page ", page, " of request ",
                                             scheduled.id().request,
                                             " is shared but not cached."));
@@ -70,13 +81,11 @@ absl::Status CheckConservation(const SchedulerState& state) {
     LOCKSTEP_RETURN_IF_ERROR(ClaimPages(*scheduled, &owners));
   }
   LOCKSTEP_RETURN_IF_ERROR(owners.CheckComplete());
-  if (state.table.running().empty() &&
-      cache.num_evictable() != cache.num_cached()) {
-    return absl::InternalError(
-        absl::StrCat(cache.num_cached() - cache.num_evictable(),
-                     " cached KV pages are locked although no sequence runs."));
-  }
-  return absl::OkStatus();
+  const int num_locked = cache.num_cached() - cache.num_evictable();
+  if (num_locked == owners.num_held()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(num_locked,
+                                          " cached KV pages are locked, but ",
+                                          owners.num_held(), " are held."));
 }
 
 }  // namespace lockstep

@@ -7,8 +7,9 @@
 namespace lockstep {
 
 // INTERNAL, naming a page, unless every page is exactly one of free, cached, or
-// held by one running sequence alone, and every shared page of a sequence is
-// cached. When nothing runs, no page may be held.
+// held by one running sequence alone, every shared page of a sequence is
+// cached, and the locked pages of the cache are those that some running
+// sequence holds.
 absl::Status CheckConservation(const SchedulerState& state);
 
 }  // namespace lockstep

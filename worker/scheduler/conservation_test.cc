@@ -23,7 +23,7 @@ class ConservationTest : public ::testing::Test {
       request->set_request(number);
       for (uint32_t id = 0; id < 5; ++id) request->add_prompt_token_ids(id);
       request->mutable_sampling()->set_n(1);
-      state_.table.Add(request);
+      state_.table.Add(request, /*step=*/1);
       ScheduledSequence* scheduled = state_.table.Find({number, 0});
       EXPECT_TRUE(state_.pages.Acquire(*scheduled, 0));
       state_.table.Start(scheduled);
@@ -83,7 +83,7 @@ TEST_F(ConservationTest, FindsALockThatNobodyHolds) {
   scheduled->sequence.set_num_computed(6);
   state_.pages.Publish(*scheduled);
   state_.table.Remove(scheduled);
-  EXPECT_EQ(Fault(), "3 cached KV pages are locked although no sequence runs.");
+  EXPECT_EQ(Fault(), "3 cached KV pages are locked, but 0 are held.");
 }
 
 }  // namespace

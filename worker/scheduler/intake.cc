@@ -1,37 +1,59 @@
 #include "worker/scheduler/intake.h"
 
-#include <glog/logging.h>
+#include <absl/strings/str_cat.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+
+#include "common/status_macros.h"
+#include "worker/core/sequence.h"
 
 namespace lockstep {
 namespace {
 
-void CheckValid(const v1::AddRequest& add, const SchedulerOptions& options) {
-  const int num_tokens =
-      add.prompt_token_ids_size() + add.resume_token_ids_size();
-  CHECK_GT(add.prompt_token_ids_size(), 0) << "request " << add.request();
-  CHECK_LT(add.prompt_token_ids_size(), options.max_context)
-      << "request " << add.request();
-  CHECK_LE(num_tokens, options.max_context) << "request " << add.request();
-  CHECK_GE(add.sampling().n(), 1) << "request " << add.request();
-  CHECK_GE(add.sampling().max_tokens(), 1) << "request " << add.request();
-  CHECK(add.sampling().n() == 1 || add.resume_token_ids().empty())
-      << "request " << add.request();
+absl::Status CheckRange(const v1::AddRequest& add, const char* what,
+                        int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("request ", add.request(), " has ", what, " ", value,
+                   ", it must be from ", least, " to ", most, "."));
+}
+
+absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
+  if (add.request() <= state.last_request) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("request ", add.request(), " comes after request ",
+                     state.last_request, "; numbers must count up."));
+  }
+  const int max_context = state.options.max_context;
+  const int num_prompt_tokens = add.prompt_token_ids_size();
+  const int num_resume_tokens = add.resume_token_ids_size();
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "num_prompt_tokens",
+                                      num_prompt_tokens, 1, max_context - 1));
+  const uint32_t n = add.sampling().n();
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "n", n, 1, kMaxChoices));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRange(add, "num_resume_tokens", num_resume_tokens, 0,
+                 n == 1 ? max_context - num_prompt_tokens : 0));
+  return CheckRange(add, "max_tokens", add.sampling().max_tokens(), 1,
+                    UINT32_MAX);
 }
 
 }  // namespace
 
-void ApplyAdd(const v1::AddRequest& add, SchedulerState* state) {
-  CheckValid(add, state->options);
-  state->table.Add(std::make_shared<const v1::AddRequest>(add));
+absl::Status ApplyAdd(const v1::AddRequest& add, SchedulerState* state) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckAdd(add, *state));
+  state->last_request = add.request();
+  const uint64_t next_step = state->plan.step + 1;
+  state->table.Add(std::make_shared<const v1::AddRequest>(add), next_step);
   for (ScheduledSequence* scheduled : state->table.Choices(add.request())) {
     // So early, only resumed output can have used up its length.
     if (HasFullLength(scheduled->sequence, state->options.max_context)) {
       state->Finish(scheduled, v1::LENGTH, std::nullopt);
     }
   }
+  return absl::OkStatus();
 }
 
 void ApplyAbort(const v1::AbortSequences& abort, SchedulerState* state) {

@@ -55,7 +55,7 @@ TEST(NextSpanTest, TakesWhatTokensAndRowsAllow) {
     if (row.logprobs_done >= 0) {
       request->mutable_sampling()->set_prompt_logprobs_plus_one(1);
     }
-    ScheduledSequence scheduled({1, 0}, request);
+    ScheduledSequence scheduled({1, 0}, request, /*arrival_step=*/1);
     scheduled.sequence.set_num_computed(row.computed);
     scheduled.prompt_logits_done = std::max(row.logprobs_done, 0);
 
@@ -75,10 +75,10 @@ TEST(NextSpanTest, OnlyTheFirstChoiceReportsThePrompt) {
   for (int i = 0; i < 8; ++i) request->add_prompt_token_ids(i);
   request->mutable_sampling()->set_n(2);
   request->mutable_sampling()->set_prompt_logprobs_plus_one(1);
-  EXPECT_EQ(ScheduledSequence({1, 0}, request).prompt_logits_end(), 7);
-  EXPECT_EQ(ScheduledSequence({1, 0}, request).max_cached_tokens(), 0);
-  EXPECT_EQ(ScheduledSequence({1, 1}, request).prompt_logits_end(), 0);
-  EXPECT_EQ(ScheduledSequence({1, 1}, request).max_cached_tokens(), 7);
+  EXPECT_EQ(ScheduledSequence({1, 0}, request, 1).prompt_logits_end(), 7);
+  EXPECT_EQ(ScheduledSequence({1, 0}, request, 1).max_cached_tokens(), 0);
+  EXPECT_EQ(ScheduledSequence({1, 1}, request, 1).prompt_logits_end(), 0);
+  EXPECT_EQ(ScheduledSequence({1, 1}, request, 1).max_cached_tokens(), 7);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "worker/cache/prefix_cache.h"
 #include "worker/core/sequence.h"
+#include "worker/scheduler/scheduler_options.h"
 
 namespace lockstep {
 
@@ -20,8 +21,11 @@ struct ScheduledSequence {
   };
 
   ScheduledSequence(SequenceId id,
-                    std::shared_ptr<const v1::AddRequest> request)
-      : sequence(id, std::move(request)) {}
+                    std::shared_ptr<const v1::AddRequest> request,
+                    uint64_t arrival_step)
+      : sequence(id, std::move(request)),
+        due_step(static_cast<int64_t>(arrival_step) +
+                 int64_t{kStepsPerPriority} * sequence.request().priority()) {}
 
   SequenceId id() const { return sequence.id(); }
 
@@ -43,6 +47,7 @@ struct ScheduledSequence {
   }
 
   Sequence sequence;
+  const int64_t due_step;  // see ByPrecedence
   State state = State::kHeld;
   // Running, and computes one token a step.
   bool decodes = false;
@@ -65,17 +70,26 @@ inline bool HasFullLength(const Sequence& sequence, int max_context) {
   return sequence.num_tokens() >= LongestLength(sequence, max_context);
 }
 
-// Who goes first: the lower priority value, then earlier request, then lower
-// choice. The same order serves the queue, the batch and, backwards,
-// preemption, so a preempted sequence finds its old place at the front of those
-// of its priority.
+// Who goes first: the one that is due first, then earlier request, then lower
+// choice. A request is due kStepsPerPriority steps after its arrival for each
+// unit of its priority, before it for a negative one. So waiting makes up for
+// priority, and yet the order of two sequences never changes: no queue is ever
+// sorted again.
+//
+// The same order serves the queue, the batch and, backwards, preemption: the
+// newest and least urgent goes first, and it finds its old place at the front
+// of those of its priority.
+//
+// Nobody starves. From the step on in which a most urgent request would be due
+// later, no newcomer goes ahead of a request. Of those ahead of it, the first
+// ends within (max_sequences + 1) * max_context steps: while it waits nobody
+// else is admitted, and of the running ones the first computes a token in every
+// step and is never preempted; and then so does it.
 struct ByPrecedence {
   bool operator()(const ScheduledSequence* a,
                   const ScheduledSequence* b) const {
-    const int32_t priority_a = a->sequence.request().priority();
-    const int32_t priority_b = b->sequence.request().priority();
-    return priority_a != priority_b ? priority_a < priority_b
-                                    : a->id() < b->id();
+    return a->due_step != b->due_step ? a->due_step < b->due_step
+                                      : a->id() < b->id();
   }
 };
 

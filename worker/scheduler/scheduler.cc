@@ -1,5 +1,6 @@
 #include "worker/scheduler/scheduler.h"
 
+#include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 
 #include "worker/scheduler/conservation.h"
@@ -16,16 +17,18 @@ class Scheduler::Impl {
   Impl(const SchedulerOptions& options, OutputSink* sink)
       : state_(options, sink) {}
 
-  void Apply(const v1::RankMessage& message) {
+  absl::Status Apply(const v1::RankMessage& message) {
     CHECK(!planned_) << "a message between Plan and Commit";
     switch (message.kind_case()) {
       case v1::RankMessage::kAdd:
         return ApplyAdd(message.add(), &state_);
       case v1::RankMessage::kAbort:
-        return ApplyAbort(message.abort(), &state_);
+        ApplyAbort(message.abort(), &state_);
+        return absl::OkStatus();
       default:
-        LOG(FATAL) << "not a message for the scheduler: "
-                   << message.ShortDebugString();
+        return absl::InvalidArgumentError(
+            absl::StrCat("a message of kind ", message.kind_case(),
+                         " is none for the scheduler."));
     }
   }
 
@@ -84,7 +87,9 @@ Scheduler::Scheduler(const SchedulerOptions& options, OutputSink* sink) {
 
 Scheduler::~Scheduler() = default;
 
-void Scheduler::Apply(const v1::RankMessage& message) { impl_->Apply(message); }
+absl::Status Scheduler::Apply(const v1::RankMessage& message) {
+  return impl_->Apply(message);
+}
 
 bool Scheduler::HasWork() const { return impl_->HasWork(); }
 

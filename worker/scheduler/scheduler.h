@@ -33,8 +33,8 @@ struct SchedulerStats {
 //   engine.Execute(plan, &result);
 //   scheduler.Commit(result);
 //
-// Requests reach it validated; a message that could not come from a correct
-// leader is a CHECK.
+// Requests reach it validated: a message that could not come from a correct
+// leader is an error that ends the rank.
 class Scheduler {
  public:
   // `sink` must outlive this.
@@ -43,7 +43,8 @@ class Scheduler {
   ~Scheduler();
 
   // Add and abort; `stop` is the step loop's. Not between Plan and Commit.
-  void Apply(const v1::RankMessage& message);
+  // INVALID_ARGUMENT, and nothing changed, for what no correct leader sends.
+  absl::Status Apply(const v1::RankMessage& message);
 
   // Whether a plan made now would have work in it.
   bool HasWork() const;
@@ -56,8 +57,8 @@ class Scheduler {
 
   SchedulerStats stats() const;
 
-  // free + cached + held == all, no page twice. INTERNAL if not. When nothing
-  // runs or waits, held must be 0.
+  // free + cached + held == all, no page twice, no lock that nobody holds.
+  // INTERNAL if not.
   absl::Status CheckConservation() const;
 
  private:

@@ -42,7 +42,7 @@ TEST(SchedulerAllocationTest, NoneWhileSequencesDecodeAndPrefill) {
     *message.mutable_add() =
         MakeRequest(TokenRun(1000 * request, request == 4 ? 900 : 5), 100);
     message.mutable_add()->set_request(request);
-    scheduler.Apply(message);
+    ASSERT_TRUE(scheduler.Apply(message).ok());
   }
   StepResult result;
   result.spans.resize(8);

@@ -51,8 +51,8 @@ TEST(SchedulerDigestTest, CoversSampledIds) {
   v1::RankMessage message;
   *message.mutable_add() = MakeRequest(TokenRun(1, 3), 5);
   message.mutable_add()->set_request(1);
-  a.Apply(message);
-  b.Apply(message);
+  ASSERT_TRUE(a.Apply(message).ok());
+  ASSERT_TRUE(b.Apply(message).ok());
   StepResult result;
   result.spans.resize(1);
   for (int step = 1; step <= 5; ++step) {

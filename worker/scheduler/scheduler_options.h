@@ -4,6 +4,11 @@
 
 namespace lockstep {
 
+// What one unit of priority is worth in steps of waiting. A constant: all ranks
+// are one build, and how much more urgent a request is than others its client
+// says already, by how far apart their priorities are.
+inline constexpr int kStepsPerPriority = 100;
+
 // Agreed by all ranks before the first frame.
 struct SchedulerOptions {
   int num_pages = 0;          // num_pages * page_size >= max_context

@@ -74,7 +74,7 @@ TEST(SchedulerSoakTest, KeepsItsPaceAndItsPages) {
   const auto start = std::chrono::steady_clock::now();
   for (int step = 0; step < num_steps; ++step) {
     while (scheduler.stats().waiting_sequences < 1000) {
-      scheduler.Apply(DrawRequest(++number, &random));
+      ASSERT_TRUE(scheduler.Apply(DrawRequest(++number, &random)).ok());
     }
     const StepPlan& plan = scheduler.Plan();
     ASSERT_TRUE(engine.Execute(plan, &result).ok());

@@ -32,6 +32,7 @@ struct SchedulerState {
   OutputSink* const sink;
   SequencePages pages;
   SequenceTable table;
+  uint64_t last_request = 0;  // the number that came last
   uint64_t preemptions = 0;
 
   // The step planned last, and whose its spans are. The sequences are valid

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -243,19 +244,66 @@ TEST(SchedulerDeathTest, MessagesComeBetweenSteps) {
   scheduler.Plan();
   v1::RankMessage message;
   message.mutable_abort()->set_request(1);
-  EXPECT_DEATH(scheduler.Apply(message), "between Plan and Commit");
+  EXPECT_DEATH((void)scheduler.Apply(message), "between Plan and Commit");
   EXPECT_DEATH(scheduler.Plan(), "without Commit");
 }
 
-TEST(SchedulerDeathTest, RefusesWhatNoCorrectLeaderSends) {
+TEST(SchedulerTest, RefusesWhatNoCorrectLeaderSends) {
   OutputRecorder outputs;
   Scheduler scheduler(Options(), &outputs);
+  const auto refusal = [&](const v1::RankMessage& message) {
+    const absl::Status status = scheduler.Apply(message);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_FALSE(scheduler.HasWork());
+    return std::string(status.message());
+  };
+  EXPECT_EQ(refusal({}), "a message of kind 0 is none for the scheduler.");
   v1::RankMessage message;
-  EXPECT_DEATH(scheduler.Apply(message), "not a message for the scheduler");
-  *message.mutable_add() = MakeRequest({}, 1);
-  EXPECT_DEATH(scheduler.Apply(message), "request 0");
-  *message.mutable_add() = MakeRequest(TokenRun(1, 64), 1);
-  EXPECT_DEATH(scheduler.Apply(message), "request 0");
+  message.mutable_stop();
+  EXPECT_EQ(refusal(message), "a message of kind 3 is none for the scheduler.");
+
+  const auto refused_add = [&](std::function<void(v1::AddRequest&)> change) {
+    v1::RankMessage add;
+    *add.mutable_add() = MakeRequest({1, 2, 3}, 1);
+    add.mutable_add()->set_request(1);
+    change(*add.mutable_add());
+    return refusal(add);
+  };
+  EXPECT_EQ(refused_add([](auto& add) { add.set_request(0); }),
+            "request 0 comes after request 0; numbers must count up.");
+  EXPECT_EQ(refused_add([](auto& add) { add.clear_prompt_token_ids(); }),
+            "request 1 has num_prompt_tokens 0, it must be from 1 to 63.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.mutable_prompt_token_ids()->Resize(64, 7);
+            }),
+            "request 1 has num_prompt_tokens 64, it must be from 1 to 63.");
+  EXPECT_EQ(refused_add([](auto& add) { add.mutable_sampling()->set_n(0); }),
+            "request 1 has n 0, it must be from 1 to 16.");
+  EXPECT_EQ(refused_add([](auto& add) { add.mutable_sampling()->set_n(17); }),
+            "request 1 has n 17, it must be from 1 to 16.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.mutable_resume_token_ids()->Resize(62, 7);
+            }),
+            "request 1 has num_resume_tokens 62, it must be from 0 to 61.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.add_resume_token_ids(1);
+              add.mutable_sampling()->set_n(2);
+            }),
+            "request 1 has num_resume_tokens 1, it must be from 0 to 0.");
+  EXPECT_EQ(
+      refused_add([](auto& add) { add.mutable_sampling()->set_max_tokens(0); }),
+      "request 1 has max_tokens 0, it must be from 1 to 4294967295.");
+}
+
+// A number that comes again is refused, also when its request has ended.
+TEST(SchedulerTest, NumbersCountUp) {
+  SchedulerDriver driver(Options());
+  driver.Add(MakeRequest({1}, 1));
+  driver.RunUntilIdle();
+  v1::RankMessage message;
+  *message.mutable_add() = driver.request(1);
+  EXPECT_EQ(driver.scheduler().Apply(message).message(),
+            "request 1 comes after request 1; numbers must count up.");
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ std::unique_ptr<ScheduledSequence> Make(int num_tokens, bool bypass = false,
   for (int i = 0; i < num_tokens; ++i) {
     request->add_prompt_token_ids(first_token + i);
   }
-  return std::make_unique<ScheduledSequence>(SequenceId{1, 0}, request);
+  return std::make_unique<ScheduledSequence>(SequenceId{1, 0}, request,
+                                             /*arrival_step=*/1);
 }
 
 TEST(SequencePagesTest, AcquiresPagesForAllTokensBesideTheReserve) {
@@ -98,7 +99,8 @@ TEST(SequencePagesTest, ARefusedSequenceIsNeverRefusedForTooLong) {
       const ScheduledSequence& refused = *waiting;
       ScheduledSequence fresh(
           SequenceId{2, 0},
-          std::make_shared<v1::AddRequest>(refused.sequence.request()));
+          std::make_shared<v1::AddRequest>(refused.sequence.request()),
+          /*arrival_step=*/1);
       ASSERT_FALSE(pages.Acquire(fresh, reserve)) << "step " << step;
     }
     if (running.empty()) continue;

@@ -9,7 +9,8 @@ namespace lockstep {
 
 using State = ScheduledSequence::State;
 
-void SequenceTable::Add(std::shared_ptr<const v1::AddRequest> request) {
+void SequenceTable::Add(std::shared_ptr<const v1::AddRequest> request,
+                        uint64_t step) {
   const uint64_t number = request->request();
   CHECK(requests_.empty() || number > requests_.rbegin()->first)
       << "request " << number << " comes after " << requests_.rbegin()->first;
@@ -19,7 +20,7 @@ void SequenceTable::Add(std::shared_ptr<const v1::AddRequest> request) {
   num_held_ += entry.live;
   for (uint32_t choice = 0; choice < request->sampling().n(); ++choice) {
     entry.choices.push_back(std::make_unique<ScheduledSequence>(
-        SequenceId{number, choice}, request));
+        SequenceId{number, choice}, request, step));
   }
   if (entry.prompt_is_shared) {
     PromptIsShared(number);

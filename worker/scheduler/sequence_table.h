@@ -24,9 +24,9 @@ class SequenceTable {
  public:
   using Waiting = std::set<ScheduledSequence*, ByPrecedence>;
 
-  // All choices of a new request.
+  // All choices of a new request, which arrived in `step`.
   // REQUIRES: its number is greater than all before.
-  void Add(std::shared_ptr<const v1::AddRequest> request);
+  void Add(std::shared_ptr<const v1::AddRequest> request, uint64_t step);
 
   // Null if there is no such sequence, or no longer.
   ScheduledSequence* Find(SequenceId id) const;

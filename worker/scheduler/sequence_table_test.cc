@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "worker/scheduler/scheduler_options.h"
 
 namespace lockstep {
 namespace {
@@ -17,7 +20,7 @@ using ::testing::IsEmpty;
 class SequenceTableTest : public ::testing::Test {
  protected:
   void Add(uint64_t number, int priority = 0, uint32_t n = 1,
-           bool bypass = false) {
+           bool bypass = false, uint64_t step = 1) {
     auto request = std::make_shared<v1::AddRequest>();
     request->set_request(number);
     request->set_priority(priority);
@@ -25,7 +28,7 @@ class SequenceTableTest : public ::testing::Test {
     request->add_prompt_token_ids(1);
     request->add_prompt_token_ids(2);
     request->mutable_sampling()->set_n(n);
-    table_.Add(std::move(request));
+    table_.Add(std::move(request), step);
   }
 
   ScheduledSequence* Find(uint64_t request, uint32_t choice = 0) {
@@ -56,6 +59,27 @@ TEST_F(SequenceTableTest, OrdersByPriorityThenArrivalThenChoice) {
   EXPECT_THAT(Waiting(), ElementsAre("2.0", "4.0", "4.1", "1.0", "5.0", "3.0"));
   for (uint64_t request : {5, 3, 2, 1}) table_.Start(Find(request));
   EXPECT_THAT(Running(), ElementsAre("2.0", "1.0", "5.0", "3.0"));
+}
+
+TEST_F(SequenceTableTest, WaitingMakesUpForPriority) {
+  const auto add = [&](uint64_t number, int priority, uint64_t step) {
+    Add(number, priority, /*n=*/1, /*bypass=*/false, step);
+  };
+  add(1, /*priority=*/1, /*step=*/10);
+  add(2, /*priority=*/0, /*step=*/10 + kStepsPerPriority - 1);
+  add(3, /*priority=*/0, /*step=*/10 + kStepsPerPriority);
+  add(4, /*priority=*/-100, /*step=*/10 + 101 * kStepsPerPriority - 1);
+  add(5, /*priority=*/-100, /*step=*/10 + 101 * kStepsPerPriority);
+  EXPECT_THAT(Waiting(), ElementsAre("2.0", "4.0", "1.0", "3.0", "5.0"));
+}
+
+TEST_F(SequenceTableTest, APriorityOfAnySizeIsOrdered) {
+  constexpr int kLeast = std::numeric_limits<int>::min();
+  constexpr int kMost = std::numeric_limits<int>::max();
+  Add(1, kMost);
+  Add(2);
+  Add(3, kLeast);
+  EXPECT_THAT(Waiting(), ElementsAre("3.0", "2.0", "1.0"));
 }
 
 TEST_F(SequenceTableTest, APreemptedSequenceReturnsToItsPlace) {
@@ -120,8 +144,8 @@ TEST(SequenceTableDeathTest, NumbersCountUp) {
   auto request = std::make_shared<v1::AddRequest>();
   request->set_request(2);
   request->mutable_sampling()->set_n(1);
-  table.Add(request);
-  EXPECT_DEATH(table.Add(request), "request 2");
+  table.Add(request, /*step=*/1);
+  EXPECT_DEATH(table.Add(request, /*step=*/1), "request 2");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -16,6 +17,11 @@ std::string RandomPrefix() {
   return absl::StrCat("req-", absl::Hex(random(), absl::kZeroPad8), "-");
 }
 
+absl::Status DeadlineInQueue() {
+  return MakeError(ErrorReason::kDeadlineInQueue,
+                   "the call's deadline passed before its first step.");
+}
+
 }  // namespace
 
 Admission::Admission(RequestInbox* inbox, OutputRouter* router,
@@ -23,29 +29,93 @@ Admission::Admission(RequestInbox* inbox, OutputRouter* router,
     : inbox_(inbox),
       router_(router),
       options_(options),
-      id_prefix_(RandomPrefix()),
-      closed_(absl::UnavailableError("the worker is starting.")) {}
+      id_prefix_(RandomPrefix()) {}
 
-bool Admission::Open() {
-  absl::MutexLock lock(&mutex_);
-  if (closed_for_good_) return false;
-  closed_ = absl::OkStatus();
-  return true;
+void Admission::OnServing(std::function<void(bool)> turned) {
+  absl::MutexLock lock(&state_mutex_);
+  turned_ = std::move(turned);
 }
 
-void Admission::Close(absl::string_view why) {
-  absl::MutexLock lock(&mutex_);
-  closed_ = absl::UnavailableError(why);
-  closed_for_good_ = true;
+void Admission::Open() {
+  absl::MutexLock lock(&state_mutex_);
+  AdmissionState next = Now();
+  next.is_warm = true;
+  Change(next);
 }
+
+void Admission::Drain() {
+  absl::MutexLock lock(&state_mutex_);
+  AdmissionState next = Now();
+  next.is_drained = true;
+  Change(next);
+}
+
+absl::Status Admission::Undrain() {
+  absl::MutexLock lock(&state_mutex_);
+  AdmissionState next = Now();
+  if (!next.closed.ok()) {
+    return MakeError(
+        ErrorReason::kWorkerStopping,
+        absl::StrCat("the group is ", v1::ServingState_Name(next.closed_state),
+                     " and will not serve again."));
+  }
+  next.is_drained = false;
+  Change(next);
+  return absl::OkStatus();
+}
+
+void Admission::Close(v1::ServingState state, const absl::Status& why) {
+  absl::MutexLock lock(&state_mutex_);
+  AdmissionState next = Now();
+  next.closed_state = state;
+  next.closed = why;
+  Change(next);
+}
+
+AdmissionState Admission::Now() const {
+  absl::MutexLock lock(&mutex_);
+  return state_;
+}
+
+// Health never says that a group serves which does not.
+void Admission::Change(const AdmissionState& next) {
+  const bool was_serving = state() == v1::SERVING;
+  const bool serves = next.state() == v1::SERVING;
+  if (turned_ && was_serving && !serves) turned_(false);
+  {
+    absl::MutexLock lock(&mutex_);
+    state_ = next;
+  }
+  if (turned_ && serves && !was_serving) turned_(true);
+}
+
+v1::ServingState Admission::state() const { return Now().state(); }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::Submit(
-    const std::string& request_id, v1::AddRequest request) {
+    const std::string& request_id, v1::AddRequest request,
+    Clock::time_point deadline) {
+  auto stream = SubmitCall(request_id, std::move(request), deadline);
+  if (stream.ok()) {
+    counts_.Accepted();
+  } else {
+    counts_.Refused();
+  }
+  return stream;
+}
+
+absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitCall(
+    const std::string& request_id, v1::AddRequest request,
+    Clock::time_point deadline) {
   absl::MutexLock lock(&mutex_);
-  LOCKSTEP_RETURN_IF_ERROR(closed_);
+  LOCKSTEP_RETURN_IF_ERROR(state_.CheckServing());
+  if (deadline <= Clock::now()) return DeadlineInQueue();
   LOCKSTEP_ASSIGN_OR_RETURN(auto stream,
                             SubmitLocked(request_id, std::move(request)));
-  open_calls_.emplace(stream->number(), stream);
+  OpenCall& call = open_calls_[stream->number()];
+  call.stream = stream;
+  if (deadline < kNoDeadline) {
+    call.timer = timers_.At(deadline, [this, stream] { Expire(*stream); });
+  }
   return stream;
 }
 
@@ -82,9 +152,25 @@ void Admission::Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
   inbox_->Abort(abort);
 }
 
+void Admission::Expire(OutputStream& stream) {
+  Abort(stream, {}, v1::DEADLINE);
+  stream.Fail(stream.was_scheduled()
+                  ? MakeError(ErrorReason::kDeadlineExceeded,
+                              "the call's deadline passed before the answer "
+                              "was complete.")
+                  : DeadlineInQueue());
+  stream.Wake();
+}
+
 void Admission::Leave(const OutputStream& stream) {
-  absl::MutexLock lock(&mutex_);
-  open_calls_.erase(stream.number());
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto call = open_calls_.find(stream.number());
+    if (call == open_calls_.end()) return;
+    timers_.Cancel(call->second.timer);
+    open_calls_.erase(call);
+  }
+  counts_.Ended(stream);
 }
 
 void Admission::EndCalls(const absl::Status& status) {
@@ -92,7 +178,9 @@ void Admission::EndCalls(const absl::Status& status) {
   {
     absl::MutexLock lock(&mutex_);
     calls_were_ended_ = true;
-    for (const auto& [number, stream] : open_calls_) streams.push_back(stream);
+    for (const auto& [number, call] : open_calls_) {
+      streams.push_back(call.stream);
+    }
   }
   for (const auto& stream : streams) {
     stream->Fail(status);

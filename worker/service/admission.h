@@ -7,41 +7,64 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "proto/group.pb.h"
+#include "proto/worker.pb.h"
 #include "worker/group/request_inbox.h"
+#include "worker/service/admission_state.h"
 #include "worker/service/output_router.h"
 #include "worker/service/output_stream.h"
+#include "worker/service/request_counts.h"
+#include "worker/service/timer_thread.h"
 
 namespace lockstep {
 
 // The one door by which requests enter the group, and leave it before their
-// time. Numbers them, from 1, in the order in which they reach the inbox.
+// time: when they are aborted, or their deadline passes. Numbers them, from 1,
+// in the order in which they reach the inbox, and counts them.
 //
 //   admission.Open();
-//   LOCKSTEP_ASSIGN_OR_RETURN(auto stream, admission.Submit("id", request));
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto stream,
+//                             admission.Submit("id", request, deadline));
 //   admission.Abort(*stream, {}, v1::CLIENT_CANCELLED);
 //   admission.Leave(*stream);  // at the end of its call
 //
 // Any thread.
 class Admission {
  public:
+  using Clock = TimerThread::Clock;
+
+  static constexpr Clock::time_point kNoDeadline = Clock::time_point::max();
+
   // Both must outlive this.
   Admission(RequestInbox* inbox, OutputRouter* router,
             const OutputStream::Options& options);
 
-  // Submit is UNAVAILABLE until Open, and from Close on; false after that.
-  bool Open();
-  void Close(absl::string_view why);
+  // `turned` is told when the state becomes SERVING, after it did, and when it
+  // ceases to be, before it does: one call at a time, in order. Before the
+  // others; it must not call this.
+  void OnServing(std::function<void(bool serving)> turned);
+
+  // Submit is UNAVAILABLE but in the state SERVING. It is STARTING until Open;
+  // Drain and Undrain say what follows from there. Close is for good, `state`
+  // and `why` are the last one's.
+  void Open();
+  void Drain();
+  absl::Status Undrain();  // FAILED_PRECONDITION after Close
+  void Close(v1::ServingState state, const absl::Status& why);
+  v1::ServingState state() const;
 
   // `request` is validated, `request_id` its client's name for it; one is made
   // when that is empty. UNAVAILABLE while closed, ALREADY_EXISTS,
-  // RESOURCE_EXHAUSTED. The call is open until Leave.
+  // RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED. The call is open until Leave; at
+  // `deadline` it is ended as by Expire.
   absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
-      const std::string& request_id, v1::AddRequest request);
+      const std::string& request_id, v1::AddRequest request,
+      Clock::time_point deadline = kNoDeadline);
 
   // The same, closed or not, and for nobody's call: for the warm-up.
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitAnyway(
@@ -51,8 +74,16 @@ class Admission {
   void Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
              v1::AbortCause cause);
 
+  // Its deadline has passed: aborts the request, queued or running, and ends
+  // the stream with DEADLINE_EXCEEDED, unless it has ended before.
+  void Expire(OutputStream& stream);
+
   // The call for `stream` is over: nothing of it will be sent any more.
   void Leave(const OutputStream& stream);
+
+  v1::RequestCounts counts() const { return counts_.counts(); }
+  // For what else ends requests at a time.
+  TimerThread& timers() { return timers_; }
 
   // Ends the streams of all open calls with `status`, even where the group is
   // done with the request and only its client is not.
@@ -62,24 +93,43 @@ class Admission {
   void WaitForCalls();
 
  private:
+  struct OpenCall {
+    std::shared_ptr<OutputStream> stream;
+    uint64_t timer = 0;  // 0: none
+  };
+
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitLocked(
       const std::string& request_id, v1::AddRequest request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::shared_ptr<OutputStream>> SubmitCall(
+      const std::string& request_id, v1::AddRequest request,
+      Clock::time_point deadline);
+  AdmissionState Now() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Tells `turned_` what comes of it.
+  void Change(const AdmissionState& next)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_mutex_);
 
   RequestInbox* const inbox_;
   OutputRouter* const router_;
   const OutputStream::Options options_;
   const std::string id_prefix_;  // of ids made here; differs between leaders
 
+  RequestCounts counts_;
+
+  // Held from a change of the state to the end of `turned_`.
+  absl::Mutex state_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::function<void(bool)> turned_ ABSL_GUARDED_BY(state_mutex_);
+
   // Held from numbering to the inbox, so that numbers arrive in order, and no
   // abort before its request.
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status closed_ ABSL_GUARDED_BY(mutex_);
-  bool closed_for_good_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<uint64_t, std::shared_ptr<OutputStream>> open_calls_
+  AdmissionState state_ ABSL_GUARDED_BY(mutex_);  // changed under both
+  std::map<uint64_t, OpenCall> open_calls_
       ABSL_GUARDED_BY(mutex_);  // by number
   bool calls_were_ended_ ABSL_GUARDED_BY(mutex_) = false;
+
+  TimerThread timers_;  // the last: its thread uses all above
 };
 
 }  // namespace lockstep

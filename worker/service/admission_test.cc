@@ -1,13 +1,23 @@
 #include "worker/service/admission.h"
 
+#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/error_reason.h"
 
 namespace lockstep {
 namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 class AdmissionTest : public ::testing::Test {
  protected:
@@ -21,21 +31,127 @@ class AdmissionTest : public ::testing::Test {
     return messages;
   }
 
+  static Admission::Clock::time_point In(milliseconds time) {
+    return Admission::Clock::now() + time;
+  }
+
+  static void WaitForEnd(OutputStream& stream) {
+    absl::Notification ended;
+    stream.set_reader([&] {
+      if (!stream.status().ok() && !ended.HasBeenNotified()) ended.Notify();
+    });
+    stream.Wake();
+    ended.WaitForNotification();
+    stream.set_reader(nullptr);
+  }
+
   RequestInbox inbox_{{.max_queued_requests = 1000, .max_queued_tokens = 1000}};
   OutputRouter router_{&inbox_};
   Admission admission_{&inbox_, &router_, OutputStream::Options()};
 };
 
 TEST_F(AdmissionTest, IsClosedUntilOpenedAndOnceItWasClosed) {
-  EXPECT_EQ(admission_.Submit("a", {}).status(),
-            absl::UnavailableError("the worker is starting."));
+  EXPECT_EQ(admission_.state(), v1::STARTING);
+  EXPECT_EQ(ErrorReasonOf(admission_.Submit("a", {}).status()), "WORKER_STARTING");
   EXPECT_TRUE(admission_.SubmitAnyway("warm-up", {}).ok());
-  EXPECT_TRUE(admission_.Open());
+  admission_.Open();
+  EXPECT_EQ(admission_.state(), v1::SERVING);
   EXPECT_TRUE(admission_.Submit("a", {}).ok());
-  admission_.Close("draining.");
+  admission_.Close(v1::STOPPING, absl::UnavailableError("stopping."));
   EXPECT_EQ(admission_.Submit("b", {}).status(),
-            absl::UnavailableError("draining."));
-  EXPECT_FALSE(admission_.Open());
+            absl::UnavailableError("stopping."));
+  admission_.Open();
+  EXPECT_EQ(admission_.state(), v1::STOPPING);
+  admission_.Close(v1::FAILED, absl::UnavailableError("failed."));
+  EXPECT_EQ(admission_.Submit("b", {}).status(),
+            absl::UnavailableError("failed."));
+  EXPECT_EQ(admission_.state(), v1::FAILED);
+}
+
+TEST_F(AdmissionTest, ADrainBeforeTheWarmUpHasEndedHoldsAfterIt) {
+  admission_.Drain();
+  EXPECT_EQ(admission_.state(), v1::DRAINING);
+  admission_.Open();
+  EXPECT_EQ(admission_.state(), v1::DRAINING);
+  EXPECT_TRUE(admission_.Undrain().ok());
+  EXPECT_EQ(admission_.state(), v1::SERVING);
+}
+
+TEST_F(AdmissionTest, TellsEachTurnOnceAndNeverServesTooEarly) {
+  std::vector<std::pair<bool, v1::ServingState>> turns;  // and the state in it
+  admission_.OnServing(
+      [&](bool serving) { turns.emplace_back(serving, admission_.state()); });
+  admission_.Drain();
+  EXPECT_TRUE(admission_.Undrain().ok());
+  admission_.Open();
+  admission_.Open();
+  admission_.Drain();
+  admission_.Drain();
+  EXPECT_TRUE(admission_.Undrain().ok());
+  admission_.Close(v1::STOPPING, absl::UnavailableError("stopping."));
+  admission_.Close(v1::FAILED, absl::UnavailableError("failed."));
+  EXPECT_THAT(turns,
+              ElementsAre(Pair(true, v1::SERVING), Pair(false, v1::SERVING),
+                          Pair(true, v1::SERVING), Pair(false, v1::SERVING)));
+}
+
+TEST_F(AdmissionTest, AtItsDeadlineAQueuedRequestIsAbortedAndEnds) {
+  admission_.Open();
+  const auto stream = *admission_.Submit("a", {}, In(milliseconds(20)));
+  WaitForEnd(*stream);
+  EXPECT_EQ(ErrorReasonOf(stream->status()), "DEADLINE_IN_QUEUE");
+  const auto messages = Drained();
+  ASSERT_EQ(messages.size(), 2);
+  EXPECT_EQ(messages[1].abort().cause(), v1::DEADLINE);
+  admission_.Leave(*stream);
+  EXPECT_EQ(admission_.counts().deadline(), 1);
+}
+
+TEST_F(AdmissionTest, AtItsDeadlineARunningRequestIsAbortedAndEnds) {
+  admission_.Open();
+  const auto stream = *admission_.Submit("a", {}, In(milliseconds(20)));
+  stream->OnFirstScheduled(0);
+  WaitForEnd(*stream);
+  EXPECT_EQ(ErrorReasonOf(stream->status()), "DEADLINE_EXCEEDED");
+  EXPECT_EQ(Drained().size(), 2);
+}
+
+TEST_F(AdmissionTest, ADeadlineThatHasPassedIsRefused) {
+  admission_.Open();
+  EXPECT_EQ(ErrorReasonOf(admission_.Submit("a", {}, In(milliseconds(0))).status()),
+            "DEADLINE_IN_QUEUE");
+  EXPECT_TRUE(Drained().empty());
+  EXPECT_EQ(admission_.counts().refused(), 1);
+  EXPECT_EQ(admission_.counts().accepted(), 0);
+}
+
+TEST_F(AdmissionTest, ADeadlineIsNothingToACallThatHasLeft) {
+  admission_.Open();
+  const auto stream = *admission_.Submit("a", {}, In(milliseconds(20)));
+  admission_.Leave(*stream);
+  absl::Notification later;
+  admission_.timers().At(In(milliseconds(30)), [&] { later.Notify(); });
+  later.WaitForNotification();
+  EXPECT_TRUE(stream->status().ok());
+  EXPECT_EQ(Drained().size(), 1);
+}
+
+TEST_F(AdmissionTest, EveryAbortIsIdempotentAndTheFirstCauseCounts) {
+  admission_.Open();
+  const auto stream = *admission_.Submit("a", {});
+  for (int i = 0; i < 3; ++i) {
+    admission_.Abort(*stream, {}, v1::CLIENT_CANCELLED);
+    admission_.Expire(*stream);
+    admission_.Abort(*stream, {}, v1::ABORT_CALL);
+  }
+  EXPECT_EQ(Drained().size(), 2);
+  admission_.Leave(*stream);
+  admission_.Leave(*stream);
+  EXPECT_EQ(admission_.counts().client_cancelled(), 1);
+  EXPECT_EQ(admission_.counts().deadline(), 0);
+  // It has ended.
+  admission_.Abort(*stream, {}, v1::ABORT_CALL);
+  EXPECT_EQ(admission_.counts().abort_call(), 0);
 }
 
 TEST_F(AdmissionTest, NumbersCountUpInTheOrderOfTheInbox) {
@@ -93,7 +209,7 @@ TEST_F(AdmissionTest, ACallIsOpenUntilItLeaves) {
   const auto one = *admission_.Submit("a", {}),
              two = *admission_.Submit("b", {});
   EXPECT_TRUE(admission_.SubmitAnyway("warm-up", {}).ok());  // nobody's
-  admission_.Close("draining.");
+  admission_.Close(v1::STOPPING, absl::UnavailableError("stopping."));
   admission_.Leave(*one);
   std::atomic<bool> has_left = false;
   std::thread client([&] {
@@ -108,7 +224,7 @@ TEST_F(AdmissionTest, ACallIsOpenUntilItLeaves) {
 TEST_F(AdmissionTest, EndCallsEndsTheWaitForThem) {
   admission_.Open();
   const auto stream = *admission_.Submit("a", {});
-  admission_.Close("draining.");
+  admission_.Close(v1::STOPPING, absl::UnavailableError("stopping."));
   int wakes = 0;
   stream->set_reader([&] { ++wakes; });
   std::thread hurry(
@@ -127,7 +243,7 @@ TEST_F(AdmissionTest, AnAbortIsAMessageWithItsChoicesAndCause) {
   const auto messages = Drained();
   ASSERT_EQ(messages.size(), 2);
   EXPECT_EQ(messages[1].abort().request(), 1);
-  EXPECT_THAT(messages[1].abort().choices(), ::testing::ElementsAre(1, 3));
+  EXPECT_THAT(messages[1].abort().choices(), ElementsAre(1, 3));
   EXPECT_EQ(messages[1].abort().cause(), v1::ABORT_CALL);
 }
 

@@ -2,34 +2,68 @@
 
 #include <glog/logging.h>
 
-#include <utility>
+#include "common/error_reason.h"
 
 namespace lockstep {
 
-Drain::Drain(Admission* admission, OutputRouter* router, RequestInbox* inbox,
-             std::function<void()> not_serving)
-    : admission_(admission),
-      router_(router),
-      inbox_(inbox),
-      not_serving_(std::move(not_serving)) {}
+Drain::Drain(Admission* admission, OutputRouter* router, RequestInbox* inbox)
+    : admission_(admission), router_(router), inbox_(inbox) {}
 
 void Drain::Begin() {
-  not_serving_();
-  admission_->Close("the worker is draining; ask another one.");
-  not_serving_();  // where the warm-up has just ended and opened
+  admission_->Close(v1::STOPPING,
+                    MakeError(ErrorReason::kWorkerDraining,
+                              "the worker is draining; ask another one."));
   LOG(INFO) << "draining: " << router_->Live().size() << " live requests";
   router_->WhenEmpty([inbox = inbox_] { inbox->Stop(); });
 }
 
 void Drain::Hurry() {
-  const absl::Status status = absl::UnavailableError(
-      "the worker shut down before the request had ended.");
+  const absl::Status status =
+      MakeError(ErrorReason::kWorkerStopped,
+                "the worker shut down before the request had ended.");
+  EndLive(status);
+  admission_->EndCalls(status);
+}
+
+void Drain::Pause(std::optional<std::chrono::milliseconds> timeout) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t pause = ++pause_;
+  admission_->Drain();
+  LOG(INFO) << "drained by a call: " << router_->Live().size()
+            << " live requests";
+  if (!timeout.has_value()) return;
+  admission_->timers().At(Admission::Clock::now() + *timeout,
+                          [this, pause] { OnTimeout(pause); });
+}
+
+absl::Status Drain::Resume() {
+  absl::MutexLock lock(&mutex_);
+  ++pause_;
+  const absl::Status status = admission_->Undrain();
+  if (status.ok()) LOG(INFO) << "serves again, by a call";
+  return status;
+}
+
+v1::DrainResponse Drain::state() const {
+  v1::DrainResponse response;
+  response.set_state(admission_->state());
+  response.set_live_requests(router_->Live().size());
+  return response;
+}
+
+void Drain::OnTimeout(uint64_t pause) {
+  absl::MutexLock lock(&mutex_);
+  if (pause != pause_) return;
+  EndLive(MakeError(ErrorReason::kWorkerStopped,
+                    "the worker was drained before the request had ended."));
+}
+
+void Drain::EndLive(const absl::Status& status) {
   for (const auto& stream : router_->Live()) {
     admission_->Abort(*stream, {}, v1::SHUTDOWN);
     stream->Fail(status);
     stream->Wake();
   }
-  admission_->EndCalls(status);
 }
 
 }  // namespace lockstep

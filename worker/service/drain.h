@@ -1,7 +1,14 @@
 #pragma once
 
-#include <functional>
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "proto/worker.pb.h"
 #include "worker/group/request_inbox.h"
 #include "worker/service/admission.h"
 #include "worker/service/output_router.h"
@@ -9,19 +16,22 @@
 namespace lockstep {
 
 // How the leader stops: no new requests, the live ones to their end, then the
-// stop message, which ends every rank's step loop.
+// stop message, which ends every rank's step loop. And the same without the
+// end, for those who take a group out of service for a while.
 //
-//   Drain drain(&admission, &router, &inbox, not_serving);
+//   Drain drain(&admission, &router, &inbox);
 //   drain.Begin();  // at the first signal
 //   drain.Hurry();  // at the second one, or when it takes too long
 //
-// Any thread; neither call blocks.
+//   drain.Pause(std::nullopt);  // the calls Drain and Undrain
+//   drain.Resume();
+//
+// Any thread; no call blocks.
 class Drain {
  public:
-  // All must outlive this. `not_serving` comes first of all, and once more when
-  // nothing can undo it.
-  Drain(Admission* admission, OutputRouter* router, RequestInbox* inbox,
-        std::function<void()> not_serving);
+  // `router` and `inbox` must outlive this, and this `admission`, which times
+  // its pauses.
+  Drain(Admission* admission, OutputRouter* router, RequestInbox* inbox);
 
   void Begin();
 
@@ -29,11 +39,25 @@ class Drain {
   // ended one, with UNAVAILABLE.
   void Hurry();
 
+  // Requests that are live after `timeout` end with UNAVAILABLE, unless it is
+  // resumed. The last call's timeout holds.
+  void Pause(std::optional<std::chrono::milliseconds> timeout);
+
+  // FAILED_PRECONDITION after Begin, or when the group has failed.
+  absl::Status Resume();
+
+  v1::DrainResponse state() const;
+
  private:
+  void EndLive(const absl::Status& status);
+  void OnTimeout(uint64_t pause);
+
   Admission* const admission_;
   OutputRouter* const router_;
   RequestInbox* const inbox_;
-  const std::function<void()> not_serving_;
+
+  absl::Mutex mutex_;
+  uint64_t pause_ ABSL_GUARDED_BY(mutex_) = 0;  // counts Pause and Resume
 };
 
 }  // namespace lockstep

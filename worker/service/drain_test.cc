@@ -1,9 +1,12 @@
 #include "worker/service/drain.h"
 
+#include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <chrono>
+#include <optional>
 
+#include "common/error_reason.h"
 #include "tests/testing/router_step.h"
 
 namespace lockstep {
@@ -31,22 +34,16 @@ class DrainTest : public ::testing::Test {
     testing::EndStepAndWait(router_);
   }
 
-  bool serving_ = true;
-  std::function<void()> after_not_serving_;
   RequestInbox inbox_{{.max_queued_requests = 10, .max_queued_tokens = 100}};
   OutputRouter router_{&inbox_};
+  Drain drain_{&admission_, &router_, &inbox_};
   Admission admission_{&inbox_, &router_, OutputStream::Options()};
-  Drain drain_{&admission_, &router_, &inbox_, [this] {
-                 serving_ = false;
-                 if (after_not_serving_) after_not_serving_();
-               }};
 };
 
 TEST_F(DrainTest, AnIdleGroupStopsAtOnce) {
   drain_.Begin();
-  EXPECT_FALSE(serving_);
-  EXPECT_EQ(admission_.Submit("", {}).status().code(),
-            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(admission_.state(), v1::STOPPING);
+  EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()), "WORKER_DRAINING");
   EXPECT_EQ(Drained(), "s");
 }
 
@@ -60,16 +57,6 @@ TEST_F(DrainTest, TheStopComesAfterTheLastRequest) {
   EXPECT_EQ(Drained(), "s");
   EXPECT_TRUE(one->status().ok());
   EXPECT_TRUE(two->status().ok());
-}
-
-TEST_F(DrainTest, AWarmUpThatEndsMeanwhileDoesNotServe) {
-  // What a leader does at the end of its warm-up, in the midst of Begin.
-  after_not_serving_ = [this] {
-    serving_ = true;
-    if (!admission_.Open()) serving_ = false;
-  };
-  drain_.Begin();
-  EXPECT_FALSE(serving_);
 }
 
 TEST_F(DrainTest, HurryEndsTheCallOfAnEndedRequestTooSoThatNobodyWaits) {
@@ -86,10 +73,64 @@ TEST_F(DrainTest, HurryEndsWhatIsLive) {
   const auto stream = *admission_.Submit("", {});
   drain_.Begin();
   drain_.Hurry();
-  EXPECT_EQ(stream->status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ErrorReasonOf(stream->status()), "WORKER_STOPPED");
   EXPECT_EQ(Drained(), "ax");
   Finish(1, v1::ABORTED);
   EXPECT_EQ(Drained(), "s");
+}
+
+TEST_F(DrainTest, APauseKeepsTheGroupAndIsTakenBack) {
+  const auto stream = *admission_.Submit("", {});
+  for (int i = 0; i < 2; ++i) {
+    drain_.Pause(std::nullopt);
+    EXPECT_EQ(drain_.state().state(), v1::DRAINING);
+    EXPECT_EQ(drain_.state().live_requests(), 1);
+    EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()), "WORKER_DRAINING");
+  }
+  Finish(1, v1::STOP);
+  EXPECT_EQ(drain_.state().live_requests(), 0);
+  EXPECT_EQ(Drained(), "a");  // and no stop
+  EXPECT_TRUE(stream->status().ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(drain_.Resume().ok());
+    EXPECT_EQ(drain_.state().state(), v1::SERVING);
+  }
+  EXPECT_TRUE(admission_.Submit("", {}).ok());
+}
+
+TEST_F(DrainTest, APauseEndsWhatIsLiveAtItsTimeout) {
+  const auto stream = *admission_.Submit("", {});
+  absl::Notification ended;
+  stream->set_reader([&] { ended.Notify(); });
+  drain_.Pause(std::chrono::milliseconds(1));
+  ended.WaitForNotification();
+  stream->set_reader(nullptr);
+  EXPECT_EQ(ErrorReasonOf(stream->status()), "WORKER_STOPPED");
+  EXPECT_EQ(Drained(), "ax");
+}
+
+TEST_F(DrainTest, ATimeoutThatWasTakenBackEndsNothing) {
+  const auto stream = *admission_.Submit("", {});
+  drain_.Pause(std::chrono::milliseconds(20));
+  EXPECT_TRUE(drain_.Resume().ok());
+  absl::Notification later;
+  admission_.timers().At(
+      Admission::Clock::now() + std::chrono::milliseconds(30),
+      [&] { later.Notify(); });
+  later.WaitForNotification();
+  EXPECT_TRUE(stream->status().ok());
+}
+
+TEST_F(DrainTest, NothingResumesAGroupThatStopsOrHasFailed) {
+  drain_.Pause(std::nullopt);
+  drain_.Begin();
+  EXPECT_EQ(ErrorReasonOf(drain_.Resume()), "WORKER_STOPPING");
+  EXPECT_EQ(drain_.state().state(), v1::STOPPING);
+  drain_.Pause(std::nullopt);  // changes nothing
+  EXPECT_EQ(drain_.state().state(), v1::STOPPING);
+  admission_.Close(v1::FAILED, absl::UnavailableError("rank 1"));
+  EXPECT_EQ(ErrorReasonOf(drain_.Resume()), "WORKER_STOPPING");
+  EXPECT_EQ(drain_.state().state(), v1::FAILED);
 }
 
 }  // namespace

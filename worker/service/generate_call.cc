@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/grpc_status.h"
 #include "common/wire.h"
 #include "proto/worker.pb.h"
@@ -23,7 +24,7 @@ class GenerateCall final : public Reactor {
  public:
   GenerateCall(grpc::CallbackServerContext* context,
                std::shared_ptr<OutputStream> stream, Admission* admission)
-      : deadline_(context->deadline()),
+      : deadline_(DeadlineOf(*context)),
         stream_(std::move(stream)),
         admission_(admission) {
     StartSendInitialMetadata();
@@ -42,13 +43,13 @@ class GenerateCall final : public Reactor {
   }
 
   void OnCancel() override {
-    const bool is_late =
-        std::chrono::system_clock::now() + kDeadlineSlack >= deadline_;
-    admission_->Abort(*stream_, {},
-                      is_late ? v1::DEADLINE : v1::CLIENT_CANCELLED);
-    stream_->Fail(
-        is_late ? absl::DeadlineExceededError("the call's deadline has passed.")
-                : absl::CancelledError("the client is gone."));
+    if (Admission::Clock::now() >= deadline_ - kDeadlineSlack) {
+      admission_->Expire(*stream_);
+    } else {
+      admission_->Abort(*stream_, {}, v1::CLIENT_CANCELLED);
+      stream_->Fail(
+          MakeError(ErrorReason::kClientCancelled, "the client is gone."));
+    }
     {
       absl::MutexLock lock(&mutex_);
       is_cancelled_ = true;
@@ -80,7 +81,7 @@ class GenerateCall final : public Reactor {
     if (next == OutputStream::Next::kEnd) Finish(ToGrpc(stream_->status()));
   }
 
-  const std::chrono::system_clock::time_point deadline_;
+  const Admission::Clock::time_point deadline_;
   const std::shared_ptr<OutputStream> stream_;
   Admission* const admission_;
   grpc::ByteBuffer bytes_;  // being written
@@ -103,6 +104,16 @@ Reactor* StartGenerateCall(grpc::CallbackServerContext* context,
                            std::shared_ptr<OutputStream> stream,
                            Admission* admission) {
   return new GenerateCall(context, std::move(stream), admission);
+}
+
+Admission::Clock::time_point DeadlineOf(
+    const grpc::CallbackServerContext& context) {
+  const auto deadline = context.deadline();
+  if (deadline == std::chrono::system_clock::time_point::max()) {
+    return Admission::kNoDeadline;
+  }
+  return Admission::Clock::now() +
+         (deadline - std::chrono::system_clock::now());
 }
 
 Reactor* RefuseGenerateCall(const absl::Status& status) {

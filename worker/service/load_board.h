@@ -2,6 +2,10 @@
 
 #include <absl/base/thread_annotations.h>
 #include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <chrono>
+#include <optional>
 
 #include "proto/worker.pb.h"
 #include "worker/group/request_inbox.h"
@@ -16,13 +20,24 @@ class LoadBoard {
   // `inbox` must outlive this.
   explicit LoadBoard(const RequestInbox* inbox) : inbox_(inbox) {}
 
-  void Publish(const SchedulerStats& stats);
+  using Clock = std::chrono::steady_clock;
+
+  // At the end of each step.
+  void Publish(const SchedulerStats& stats,
+               Clock::time_point now = Clock::now());
   v1::Load load() const;
+
+  // How long work has been due without a step's end, as far as it was seen: of
+  // requests that no step knows of yet, since this was first asked. Zero when
+  // nothing is due. One thread's.
+  absl::Duration Overdue(Clock::time_point now = Clock::now());
 
  private:
   const RequestInbox* const inbox_;
   mutable absl::Mutex mutex_;
   SchedulerStats stats_ ABSL_GUARDED_BY(mutex_);
+  Clock::time_point step_end_ ABSL_GUARDED_BY(mutex_);
+  std::optional<Clock::time_point> seen_due_;  // Overdue's
 };
 
 }  // namespace lockstep

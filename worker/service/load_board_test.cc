@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,32 @@ TEST(LoadBoard, CountsWhatTheSchedulerHasNotBeenToldOf) {
   EXPECT_EQ(board.load().running_sequences(), 5);
   EXPECT_EQ(board.load().waiting_sequences(), 0);
   EXPECT_EQ(board.load().waiting_tokens(), 0);
+}
+
+TEST(LoadBoard, WorkIsOverdueSinceTheLastStepThatEnded) {
+  RequestInbox inbox({.max_queued_requests = 10, .max_queued_tokens = 100});
+  LoadBoard board(&inbox);
+  const auto at = [](int seconds) {
+    return LoadBoard::Clock::time_point(std::chrono::seconds(seconds));
+  };
+  EXPECT_EQ(board.Overdue(at(100)), absl::ZeroDuration());
+  board.Publish({.running_sequences = 1}, at(100));
+  EXPECT_EQ(board.Overdue(at(103)), absl::Seconds(3));
+  board.Publish({.waiting_sequences = 1}, at(110));
+  EXPECT_EQ(board.Overdue(at(111)), absl::Seconds(1));
+  board.Publish({}, at(120));
+  EXPECT_EQ(board.Overdue(at(1000)), absl::ZeroDuration());
+
+  // One comes to an idle group, whose last step is long ago.
+  v1::AddRequest request;
+  request.mutable_sampling()->set_n(1);
+  ASSERT_TRUE(inbox.Add(request).ok());
+  EXPECT_EQ(board.Overdue(at(1001)), absl::ZeroDuration());
+  EXPECT_EQ(board.Overdue(at(1005)), absl::Seconds(4));
+  // A step takes it and hangs.
+  std::vector<std::string> messages;
+  ASSERT_TRUE(inbox.Drain(/*idle=*/false, 10, &messages).ok());
+  EXPECT_EQ(board.Overdue(at(1010)), absl::Seconds(9));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "common/error_reason.h"
+
 namespace lockstep {
 
 OutputRouter::OutputRouter(RequestInbox* inbox)
@@ -16,9 +18,9 @@ absl::Status OutputRouter::Register(std::shared_ptr<OutputStream> stream) {
   const auto [at, is_new] =
       numbers_.emplace(stream->request_id(), stream->number());
   if (!is_new) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("request_id \"", stream->request_id(),
-                     "\" is that of a live request."));
+    return MakeError(ErrorReason::kRequestIdTaken,
+                     absl::StrCat("request_id \"", stream->request_id(),
+                                  "\" is that of a live request."));
   }
   streams_.emplace(stream->number(), std::move(stream));
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -69,7 +70,8 @@ absl::Status OutputStream::CountBuffered(int positions) {
   if (num_buffered_ <= options_.max_buffered_positions) {
     return absl::OkStatus();
   }
-  return absl::ResourceExhaustedError(
+  return MakeError(
+      ErrorReason::kSlowReader,
       absl::StrCat("the client reads too slowly: more than ",
                    options_.max_buffered_positions, " tokens wait for it."));
 }
@@ -90,14 +92,15 @@ bool OutputStream::was_scheduled() const {
 
 void OutputStream::Fail(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (!status_.ok()) return;
+  // After the summary the answer is complete; it is the one terminal event.
+  if (!status_.ok() || summary_taken_) return;
   status_ = status;
   for (Choice& choice : choices_) choice.deltas.clear();
 }
 
 void OutputStream::set_abort_cause(v1::AbortCause cause) {
   absl::MutexLock lock(&mutex_);
-  abort_cause_ = cause;
+  if (abort_cause_ == v1::ABORT_CAUSE_UNSPECIFIED) abort_cause_ = cause;
 }
 
 void OutputStream::set_reader(std::function<void()> reader) {
@@ -136,6 +139,13 @@ OutputStream::Next OutputStream::Take(v1::WorkerGenerateResponse* message) {
 absl::Status OutputStream::status() const {
   absl::MutexLock lock(&mutex_);
   return status_;
+}
+
+OutputStream::End OutputStream::end() const {
+  absl::MutexLock lock(&mutex_);
+  End end{.status = status_, .cause = abort_cause_, .reasons = {}};
+  for (const Choice& choice : choices_) end.reasons.push_back(choice.reason);
+  return end;
 }
 
 std::string OutputStream::Description() const {

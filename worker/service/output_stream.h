@@ -68,10 +68,11 @@ class OutputStream {
 
   bool was_scheduled() const;
 
-  // Ends the stream with `status`. The first one is kept.
+  // Ends the stream with `status`. The first one is kept; nothing once the
+  // summary was taken.
   void Fail(const absl::Status& status);
 
-  // Notes why the request is being aborted, for the log line.
+  // Notes why the request is being aborted. The first cause is kept.
   void set_abort_cause(v1::AbortCause cause);
 
   // `reader` is called by Wake; null when the call is over, and when this
@@ -86,6 +87,14 @@ class OutputStream {
   // call's.
   Next Take(v1::WorkerGenerateResponse* message);
   absl::Status status() const;
+
+  struct End {
+    absl::Status status;
+    v1::AbortCause cause = v1::ABORT_CAUSE_UNSPECIFIED;
+    // One a choice; FINISH_REASON_UNSPECIFIED where it has none.
+    std::vector<v1::FinishReason> reasons;
+  };
+  End end() const;
 
   // For the log: id, tokens, times, how it ended; never text.
   std::string Description() const;

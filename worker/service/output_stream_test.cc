@@ -194,6 +194,17 @@ TEST(OutputStream, AFailureDropsWhatIsBuffered) {
   s.ExpectNext(Next::kEnd);
 }
 
+TEST(OutputStream, AFailureAfterTheSummaryIsNoSecondEnd) {
+  Started s;
+  s.stream.OnFinish(0, v1::STOP, std::nullopt);
+  s.ExpectNext(Next::kMessage);
+  s.ExpectNext(Next::kMessage);
+  EXPECT_TRUE(s.message.has_summary());
+  s.stream.Fail(absl::DeadlineExceededError("late"));
+  s.ExpectNext(Next::kEnd);
+  EXPECT_TRUE(s.stream.status().ok());
+}
+
 TEST(OutputStream, ResumedTokensCountAsOutputAndAreNotSent) {
   auto request = Request();
   request->add_resume_token_ids(1);

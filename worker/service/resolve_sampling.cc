@@ -8,6 +8,7 @@
 #include <map>
 
 #include "common/status_macros.h"
+#include "worker/core/sequence.h"
 
 namespace lockstep {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr int kMaxStopIds = 64;
 constexpr int kMaxBiasIds = 1024;
 constexpr float kMaxBias = 100;
-constexpr uint32_t kMaxChoices = 16;
 constexpr uint32_t kMaxLogprobs = 20;
 
 absl::Status Refuse(absl::string_view field, const absl::AlphaNum& value,

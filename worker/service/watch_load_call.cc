@@ -7,6 +7,7 @@
 #include <grpcpp/alarm.h>
 
 #include <chrono>
+#include <utility>
 
 #include "common/grpc_status.h"
 
@@ -23,10 +24,10 @@ constexpr absl::Duration kLongestSilence = absl::Seconds(1);
 
 class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
  public:
-  WatchLoadCall(absl::Duration interval, const LoadBoard* board)
-      : interval_(interval), board_(board) {
+  WatchLoadCall(absl::Duration interval, std::function<v1::Load()> load)
+      : interval_(interval), load_(std::move(load)) {
     absl::MutexLock lock(&mutex_);
-    Send(board_->load());
+    Send(load_());
   }
 
   void OnWriteDone(bool ok) override {
@@ -63,7 +64,7 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
     absl::MutexLock lock(&mutex_);
     is_waiting_ = false;
     if (is_cancelled_) return false;
-    const v1::Load load = board_->load();
+    const v1::Load load = load_();
     if (MessageDifferencer::Equals(load, message_) &&
         absl::FromChrono(Clock::now() - sent_at_) + interval_ <=
             kLongestSilence) {
@@ -81,7 +82,7 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
   }
 
   const absl::Duration interval_;
-  const LoadBoard* const board_;
+  const std::function<v1::Load()> load_;
 
   absl::Mutex mutex_;
   grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
@@ -111,9 +112,9 @@ absl::StatusOr<absl::Duration> WatchInterval(
   return absl::Milliseconds(interval_ms);
 }
 
-grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(absl::Duration interval,
-                                                       const LoadBoard* board) {
-  return new WatchLoadCall(interval, board);
+grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(
+    absl::Duration interval, std::function<v1::Load()> load) {
+  return new WatchLoadCall(interval, std::move(load));
 }
 
 grpc::ServerWriteReactor<v1::Load>* RefuseWatchLoadCall(

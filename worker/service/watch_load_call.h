@@ -4,8 +4,9 @@
 #include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
+
 #include "proto/worker.pb.h"
-#include "worker/service/load_board.h"
 
 namespace lockstep {
 
@@ -15,10 +16,10 @@ absl::StatusOr<absl::Duration> WatchInterval(
     const v1::WatchLoadRequest& request);
 
 // One WatchLoad call: sends the load at once, then looks every `interval` and
-// sends it where it has changed, or a second has gone by. Owns itself. `board`
-// must outlive it.
-grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(absl::Duration interval,
-                                                       const LoadBoard* board);
+// sends it where it has changed, or a second has gone by. Owns itself. What
+// `load` uses must outlive it.
+grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(
+    absl::Duration interval, std::function<v1::Load()> load);
 
 // A call that ends with `status` at once.
 grpc::ServerWriteReactor<v1::Load>* RefuseWatchLoadCall(

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -18,6 +19,8 @@
 namespace lockstep {
 namespace {
 
+constexpr uint32_t kMostDrainMs = 86'400'000;
+
 uint64_t DrawSeed() {
   std::random_device random;
   return uint64_t{random()} << 32 | random();
@@ -28,6 +31,18 @@ grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
   grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(status));
   return reactor;
+}
+
+absl::StatusOr<std::optional<std::chrono::milliseconds>> DrainTimeout(
+    const v1::DrainRequest& request) {
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  if (!request.has_timeout_ms()) return std::nullopt;
+  if (request.timeout_ms() > kMostDrainMs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("timeout_ms is ", request.timeout_ms(),
+                     "; it must be 0 to ", kMostDrainMs, "."));
+  }
+  return std::chrono::milliseconds(request.timeout_ms());
 }
 
 // Each once, and one that the request has.
@@ -49,26 +64,28 @@ absl::StatusOr<std::vector<uint32_t>> ChoicesOf(const v1::AbortRequest& abort,
 }  // namespace
 
 WorkerService::WorkerService(Facts facts, Admission* admission,
-                             const OutputRouter* router, const LoadBoard* board)
+                             const OutputRouter* router, const LoadBoard* board,
+                             lockstep::Drain* drain)
     : facts_(std::move(facts)),
       admission_(admission),
       router_(router),
-      board_(board) {}
+      board_(board),
+      drain_(drain) {}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto stream = Submit(*request);
+  auto stream = Submit(*request, DeadlineOf(*context));
   if (!stream.ok()) return RefuseGenerateCall(stream.status());
   return StartGenerateCall(context, *std::move(stream), admission_);
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> WorkerService::Submit(
-    const grpc::ByteBuffer& bytes) {
+    const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline) {
   v1::WorkerGenerateRequest request;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(bytes, &request));
   LOCKSTEP_ASSIGN_OR_RETURN(
       v1::AddRequest add, ValidateRequest(request, facts_.limits, DrawSeed()));
-  return admission_->Submit(request.request_id(), std::move(add));
+  return admission_->Submit(request.request_id(), std::move(add), deadline);
 }
 
 grpc::ServerUnaryReactor* WorkerService::Abort(
@@ -112,6 +129,8 @@ grpc::ServerUnaryReactor* WorkerService::GetServerInfo(
   response->set_uptime_s(std::chrono::duration_cast<std::chrono::seconds>(
                              std::chrono::steady_clock::now() - start_)
                              .count());
+  response->set_state(admission_->state());
+  *response->mutable_requests() = admission_->counts();
   return Answer(context, RefuseUnknownFields(*request));
 }
 
@@ -123,7 +142,29 @@ grpc::ServerWriteReactor<v1::Load>* WorkerService::WatchLoad(
   }
   const auto interval = WatchInterval(*request);
   if (!interval.ok()) return RefuseWatchLoadCall(interval.status());
-  return StartWatchLoadCall(*interval, board_);
+  return StartWatchLoadCall(*interval, [this] {
+    v1::Load load = board_->load();
+    load.set_state(admission_->state());
+    return load;
+  });
+}
+
+grpc::ServerUnaryReactor* WorkerService::Drain(
+    grpc::CallbackServerContext* context, const v1::DrainRequest* request,
+    v1::DrainResponse* response) {
+  const auto timeout = DrainTimeout(*request);
+  if (timeout.ok()) drain_->Pause(*timeout);
+  *response = drain_->state();
+  return Answer(context, timeout.status());
+}
+
+grpc::ServerUnaryReactor* WorkerService::Undrain(
+    grpc::CallbackServerContext* context, const v1::UndrainRequest* request,
+    v1::DrainResponse* response) {
+  absl::Status status = RefuseUnknownFields(*request);
+  if (status.ok()) status = drain_->Resume();
+  *response = drain_->state();
+  return Answer(context, status);
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 
 #include "proto/worker.grpc.pb.h"
 #include "worker/service/admission.h"
+#include "worker/service/drain.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/request_validator.h"
@@ -21,17 +22,19 @@ class WorkerService final
               v1::Worker::WithCallbackMethod_GetModelInfo<
                   v1::Worker::WithCallbackMethod_GetServerInfo<
                       v1::Worker::WithCallbackMethod_WatchLoad<
-                          v1::Worker::Service>>>>> {
+                          v1::Worker::WithCallbackMethod_Drain<
+                              v1::Worker::WithCallbackMethod_Undrain<
+                                  v1::Worker::Service>>>>>>> {
  public:
   struct Facts {
     RequestLimits limits;
     v1::ModelInfo model;
-    v1::ServerInfo server;  // without uptime_s
+    v1::ServerInfo server;  // without what changes
   };
 
   // All must outlive the server that this is registered with.
   WorkerService(Facts facts, Admission* admission, const OutputRouter* router,
-                const LoadBoard* board);
+                const LoadBoard* board, lockstep::Drain* drain);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -49,10 +52,16 @@ class WorkerService final
   grpc::ServerWriteReactor<v1::Load>* WatchLoad(
       grpc::CallbackServerContext* context,
       const v1::WatchLoadRequest* request) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
+                                  const v1::DrainRequest* request,
+                                  v1::DrainResponse* response) override;
+  grpc::ServerUnaryReactor* Undrain(grpc::CallbackServerContext* context,
+                                    const v1::UndrainRequest* request,
+                                    v1::DrainResponse* response) override;
 
  private:
   absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
-      const grpc::ByteBuffer& bytes);
+      const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline);
   absl::StatusOr<v1::AbortResponse> AbortAll(const grpc::ByteBuffer& bytes);
 
   const Facts facts_;
@@ -61,6 +70,7 @@ class WorkerService final
   Admission* const admission_;
   const OutputRouter* const router_;
   const LoadBoard* const board_;
+  lockstep::Drain* const drain_;
 };
 
 }  // namespace lockstep

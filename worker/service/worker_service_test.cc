@@ -8,13 +8,17 @@
 
 #include <thread>
 
+#include "common/error_reason.h"
+#include "common/grpc_status.h"
 #include "tests/testing/fake_leader.h"
 
 namespace lockstep {
 namespace {
 
+using ::testing::Contains;
 using testing::FakeLeader;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 v1::WorkerGenerateRequest Request(uint32_t max_tokens,
                                   const std::string& request_id = "") {
@@ -54,6 +58,7 @@ class Call {
   }
 
   grpc::Status Finish() { return reader_->Finish(); }
+  std::string FinishReason() { return ErrorReasonOf(FromGrpc(Finish())); }
   void Cancel() { context_.TryCancel(); }
 
   v1::Summary summary;
@@ -62,6 +67,13 @@ class Call {
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WorkerGenerateResponse>> reader_;
 };
+
+v1::ServerInfo ServerOf(FakeLeader& leader) {
+  v1::ServerInfo server;
+  grpc::ClientContext context;
+  EXPECT_TRUE(leader.stub().GetServerInfo(&context, {}, &server).ok());
+  return server;
+}
 
 TEST(WorkerService, StreamsARequestToItsSummary) {
   FakeLeader leader;
@@ -80,6 +92,7 @@ TEST(WorkerService, ABadRequestIsRefusedByName) {
   const grpc::Status status = call.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("max_tokens"));
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(status)), "INVALID_REQUEST");
 }
 
 TEST(WorkerService, ALiveRequestIdIsTaken) {
@@ -89,7 +102,7 @@ TEST(WorkerService, ALiveRequestIdIsTaken) {
   EXPECT_TRUE(first.Next().has_accepted());
   Call second(leader, Request(5, "mine"));
   EXPECT_EQ(second.ReadAll(), 0);
-  EXPECT_EQ(second.Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(second.FinishReason(), "REQUEST_ID_TAKEN");
   leader.set_paused(false);
   EXPECT_EQ(first.ReadAll(), 5);
 }
@@ -104,8 +117,11 @@ TEST(WorkerService, AFullQueueIsResourceExhausted) {
   }
   Call refused(leader, Request(5));
   EXPECT_EQ(refused.ReadAll(), 0);
-  EXPECT_EQ(refused.Finish().error_code(),
-            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  const absl::Status status = FromGrpc(refused.Finish());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ErrorReasonOf(status), "QUEUE_FULL_REQUESTS");
+  EXPECT_THAT(ErrorMetadataOf(status), Contains(Pair("retryable", "true")));
+  EXPECT_TRUE(RetryDelayOf(status).has_value());
   leader.set_paused(false);
   for (auto& call : calls) EXPECT_EQ(call->ReadAll(), 5);
 }
@@ -227,7 +243,7 @@ TEST(WorkerService, ACallIsOpenUntilItsClientHasReadItsEnd) {
   Call call(leader, Request(50));
   EXPECT_TRUE(call.Next().has_accepted());
   leader.WaitUntilEmpty();
-  leader.admission().Close("draining.");
+  leader.admission().Close(v1::STOPPING, absl::UnavailableError("stopping."));
   EXPECT_EQ(call.ReadAll(), 50);
   EXPECT_TRUE(call.Finish().ok());
   leader.admission().WaitForCalls();
@@ -245,8 +261,78 @@ TEST(WorkerService, ASlowReaderEndsResourceExhausted) {
   }
   leader.set_paused(false);
   call.ReadAll();
-  EXPECT_EQ(call.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(call.FinishReason(), "SLOW_READER");
   leader.WaitUntilEmpty();
+}
+
+TEST(WorkerService, DrainLetsNobodyInAndUndrainDoes) {
+  FakeLeader leader;
+  leader.set_paused(true);
+  Call live(leader, Request(5));
+  EXPECT_TRUE(live.Next().has_accepted());
+  v1::DrainResponse drained;
+  grpc::ClientContext drain_context;
+  ASSERT_TRUE(leader.stub().Drain(&drain_context, {}, &drained).ok());
+  EXPECT_EQ(drained.state(), v1::DRAINING);
+  EXPECT_EQ(drained.live_requests(), 1);
+  EXPECT_EQ(ServerOf(leader).state(), v1::DRAINING);
+  Call refused(leader, Request(5));
+  EXPECT_EQ(refused.ReadAll(), 0);
+  EXPECT_EQ(refused.FinishReason(), "WORKER_DRAINING");
+  leader.set_paused(false);
+  EXPECT_EQ(live.ReadAll(), 5);
+  EXPECT_TRUE(live.Finish().ok());
+
+  v1::DrainResponse back;
+  grpc::ClientContext undrain_context;
+  ASSERT_TRUE(leader.stub().Undrain(&undrain_context, {}, &back).ok());
+  EXPECT_EQ(back.state(), v1::SERVING);
+  Call again(leader, Request(5));
+  EXPECT_EQ(again.ReadAll(), 5);
+}
+
+TEST(WorkerService, DrainRefusesATimeoutOutOfRange) {
+  FakeLeader leader;
+  v1::DrainRequest request;
+  request.set_timeout_ms(86'400'001);
+  v1::DrainResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(leader.stub().Drain(&context, request, &response).error_message(),
+            "timeout_ms is 86400001; it must be 0 to 86400000.");
+  EXPECT_EQ(ServerOf(leader).state(), v1::SERVING);
+}
+
+TEST(WorkerService, CountsRequestsByTheirEnd) {
+  FakeLeader leader;
+  Call completed(leader, Request(5));
+  EXPECT_EQ(completed.ReadAll(), 5);
+  EXPECT_TRUE(completed.Finish().ok());
+  leader.set_paused(true);
+  Call cancelled(leader, Request(5)), taken(leader, Request(5, "mine"));
+  EXPECT_TRUE(cancelled.Next().has_accepted());
+  EXPECT_TRUE(taken.Next().has_accepted());
+  Call refused(leader, Request(5, "mine"));
+  EXPECT_EQ(refused.ReadAll(), 0);
+  cancelled.Cancel();
+  v1::AbortRequest abort;
+  abort.add_request_ids("mine");
+  v1::AbortResponse aborted;
+  grpc::ClientContext context;
+  ASSERT_TRUE(leader.stub().Abort(&context, abort, &aborted).ok());
+  leader.set_paused(false);
+  taken.ReadAll();
+  EXPECT_TRUE(taken.Finish().ok());
+  leader.admission().Close(v1::STOPPING, absl::UnavailableError("stopping."));
+  leader.admission().WaitForCalls();
+  const v1::RequestCounts counts = ServerOf(leader).requests();
+  EXPECT_EQ(counts.accepted(), 3);
+  EXPECT_EQ(counts.refused(), 1);
+  EXPECT_EQ(counts.completed(), 1);
+  EXPECT_EQ(counts.client_cancelled(), 1);
+  EXPECT_EQ(counts.abort_call(), 1);
+  // The cancelled one may have come to its end before the leader knew.
+  EXPECT_GE(counts.choices_length(), 1);
+  EXPECT_EQ(counts.choices_length() + counts.choices_ended_early(), 3);
 }
 
 TEST(WorkerService, SaysWhatItServes) {
@@ -255,10 +341,8 @@ TEST(WorkerService, SaysWhatItServes) {
   grpc::ClientContext model_context;
   ASSERT_TRUE(leader.stub().GetModelInfo(&model_context, {}, &model).ok());
   EXPECT_EQ(model.name(), "fake");
-  v1::ServerInfo server;
-  grpc::ClientContext server_context;
-  ASSERT_TRUE(leader.stub().GetServerInfo(&server_context, {}, &server).ok());
-  EXPECT_EQ(server.num_pages(), FakeLeader::kPages);
+  EXPECT_EQ(ServerOf(leader).num_pages(), FakeLeader::kPages);
+  EXPECT_EQ(ServerOf(leader).state(), v1::SERVING);
 }
 
 TEST(WorkerService, AnUnknownFieldIsRefused) {
@@ -286,6 +370,7 @@ TEST(WorkerService, WatchLoadSendsAtOnceAndAfterAChange) {
   EXPECT_EQ(call.ReadAll(), 5);
   while (load.step() < 5) ASSERT_TRUE(reader->Read(&load));
   EXPECT_EQ(load.total_pages(), FakeLeader::kPages);
+  EXPECT_EQ(load.state(), v1::SERVING);
   // Without a change it comes all the same.
   ASSERT_TRUE(reader->Read(&load));
   context.TryCancel();

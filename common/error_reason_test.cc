@@ -1,0 +1,73 @@
+#include "common/error_reason.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <set>
+
+namespace lockstep {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+TEST(ErrorReason, EachEntryIsAtTheNumberOfItsReasonUnderANameOfItsOwn) {
+  std::set<absl::string_view> names;
+  for (size_t i = 0; i < ErrorReasons().size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(ErrorReasons()[i].reason), i);
+    EXPECT_TRUE(names.insert(ErrorReasons()[i].name).second)
+        << ErrorReasons()[i].name;
+  }
+  EXPECT_EQ(ErrorReasons().back().reason, ErrorReason::kInternal);
+}
+
+TEST(ErrorReason, ThePageHasTheTable) {
+  std::ifstream file("docs/errors.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const ErrorReasonEntry& entry : ErrorReasons()) {
+    EXPECT_THAT(page, HasSubstr(absl::StrCat(
+                          "\n| ", absl::StatusCodeToString(entry.code), " | `",
+                          entry.name, "` | ", entry.retryable ? "yes" : "no",
+                          " | ", entry.when, " |\n")));
+  }
+}
+
+TEST(ErrorReason, AnErrorHasCodeWordsReasonAndWhatElseIsKnown) {
+  const absl::Status status = MakeError(
+      ErrorReason::kQueueFullRequests, "the queue is full.",
+      {.metadata = {{"limit", "4"}}, .retry_delay = absl::Milliseconds(1250)});
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "the queue is full.");
+  EXPECT_EQ(ErrorReasonOf(status), "QUEUE_FULL_REQUESTS");
+  EXPECT_THAT(ErrorMetadataOf(status), Contains(Pair("limit", "4")));
+  EXPECT_THAT(ErrorMetadataOf(status), Contains(Pair("retryable", "true")));
+  EXPECT_EQ(RetryDelayOf(status), absl::Milliseconds(1250));
+}
+
+TEST(ErrorReason, WhatHasNoneGetsItsCodes) {
+  const absl::Status invalid = WithDefaultReason(absl::InvalidArgumentError("n"));
+  EXPECT_EQ(ErrorReasonOf(invalid), "INVALID_REQUEST");
+  EXPECT_EQ(RetryDelayOf(invalid), std::nullopt);
+  EXPECT_EQ(RetryDelayOf(WithDefaultReason(absl::ResourceExhaustedError("full"))),
+            absl::Seconds(1));
+  EXPECT_TRUE(WithDefaultReason(absl::OkStatus()).ok());
+  EXPECT_EQ(ErrorReasonOf(WithDefaultReason(absl::DataLossError("no entry"))), "");
+  const absl::Status slow = MakeError(ErrorReason::kSlowReader, "slow");
+  EXPECT_EQ(WithDefaultReason(slow), slow);
+}
+
+TEST(ErrorReason, OtherWordsKeepTheReason) {
+  const absl::Status status =
+      WithMessage(MakeError(ErrorReason::kGroupFailed, "rank 1", {}),
+                  "the "
+                  "worker: rank 1");
+  EXPECT_EQ(status.message(), "the worker: rank 1");
+  EXPECT_EQ(ErrorReasonOf(status), "GROUP_FAILED");
+}
+
+}  // namespace
+}  // namespace lockstep
