@@ -124,8 +124,8 @@ FakeOutput ContinueAlone(const v1::AddRequest& request, uint32_t choice,
                          int max_context, uint32_t vocabulary_size) {
   std::vector<uint32_t> context(request.prompt_token_ids().begin(),
                                 request.prompt_token_ids().end());
-  context.insert(context.end(), request.resume_token_ids().begin(),
-                 request.resume_token_ids().end());
+  const auto resumed = ResumeTokens(request, choice);
+  context.insert(context.end(), resumed.begin(), resumed.end());
   const auto& stops = request.sampling().stop_token_ids();
   const size_t longest = std::min<size_t>(
       max_context, request.prompt_token_ids_size() +

@@ -21,6 +21,13 @@ struct SequenceId {
   friend auto operator<=>(const SequenceId&, const SequenceId&) = default;
 };
 
+// Of the request's resume tokens those of one choice.
+absl::Span<const uint32_t> ResumeTokens(const v1::AddRequest& request,
+                                        uint32_t choice);
+
+// Whether an earlier call ended the choice.
+bool HasEnded(const v1::AddRequest& request, uint32_t choice);
+
 // The tokens, pages and progress of one choice, from its arrival to its end.
 // Owned and changed by the scheduler; the engine reads it during a step.
 //
@@ -29,7 +36,7 @@ struct SequenceId {
 // sequence decodes.
 class Sequence {
  public:
-  // Output begins with the request's resume tokens.
+  // Output begins with the choice's resume tokens.
   Sequence(SequenceId id, std::shared_ptr<const v1::AddRequest> request);
 
   SequenceId id() const { return id_; }

@@ -37,6 +37,18 @@ TEST(SequenceTest, ResumedTokensAreOutput) {
   EXPECT_THAT(sequence.output(), ElementsAre(9, 4));
 }
 
+TEST(SequenceTest, EachChoiceHasItsResumedTokens) {
+  auto request = Request();
+  for (uint32_t id : {9, 8, 4}) request->add_resume_token_ids(id);
+  for (uint32_t count : {2, 0, 1}) request->add_resume_token_counts(count);
+  request->add_ended_choices(1);
+  EXPECT_THAT(Sequence({3, 0}, request).output(), ElementsAre(9, 8));
+  EXPECT_THAT(Sequence({3, 1}, request).output(), IsEmpty());
+  EXPECT_THAT(Sequence({3, 2}, request).output(), ElementsAre(4));
+  EXPECT_FALSE(HasEnded(*request, 0));
+  EXPECT_TRUE(HasEnded(*request, 1));
+}
+
 TEST(SequenceTest, StaysInPlaceInReservedRoom) {
   Sequence sequence({3, 0}, Request());
   sequence.Reserve(/*num_tokens=*/8, /*num_pages=*/2);

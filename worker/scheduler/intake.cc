@@ -20,6 +20,37 @@ absl::Status CheckRange(const v1::AddRequest& add, const char* what,
                    ", it must be from ", least, " to ", most, "."));
 }
 
+// Up to `most` resume tokens a choice.
+absl::Status CheckResume(const v1::AddRequest& add, int most) {
+  const int n = static_cast<int>(add.sampling().n());
+  const int num_counts = add.resume_token_counts_size();
+  if (num_counts > 0 || (n > 1 && add.resume_token_ids_size() > 0)) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "num_resume_token_counts", num_counts, n, n));
+  }
+  int64_t rest = add.resume_token_ids_size();
+  for (const uint32_t count : add.resume_token_counts()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "num_resume_tokens", count, 0, most));
+    rest -= count;
+  }
+  if (num_counts > 0) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "num_resume_tokens of no choice", rest, 0, 0));
+  } else {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "num_resume_tokens", rest, 0, most));
+  }
+  int64_t least = 0;
+  for (const uint32_t choice : add.ended_choices()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "ended choice", choice, least, n - 1));
+    least = int64_t{choice} + 1;
+  }
+  return CheckRange(add, "num_ended_choices", add.ended_choices_size(), 0,
+                    n - 1);
+}
+
 absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
   if (add.request() <= state.last_request) {
     return absl::InvalidArgumentError(
@@ -28,14 +59,12 @@ absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
   }
   const int max_context = state.options.max_context;
   const int num_prompt_tokens = add.prompt_token_ids_size();
-  const int num_resume_tokens = add.resume_token_ids_size();
   LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "num_prompt_tokens",
                                       num_prompt_tokens, 1, max_context - 1));
-  const uint32_t n = add.sampling().n();
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "n", n, 1, kMaxChoices));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRange(add, "num_resume_tokens", num_resume_tokens, 0,
-                 n == 1 ? max_context - num_prompt_tokens : 0));
+      CheckRange(add, "n", add.sampling().n(), 1, kMaxChoices));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckResume(add, max_context - num_prompt_tokens));
   return CheckRange(add, "max_tokens", add.sampling().max_tokens(), 1,
                     UINT32_MAX);
 }
@@ -48,8 +77,10 @@ absl::Status ApplyAdd(const v1::AddRequest& add, SchedulerState* state) {
   const uint64_t next_step = state->plan.step + 1;
   state->table.Add(std::make_shared<const v1::AddRequest>(add), next_step);
   for (ScheduledSequence* scheduled : state->table.Choices(add.request())) {
-    // So early, only resumed output can have used up its length.
-    if (HasFullLength(scheduled->sequence, state->options.max_context)) {
+    // So early, only what an earlier call has done can be at an end.
+    if (HasEnded(add, scheduled->id().choice)) {
+      state->Finish(scheduled, v1::ABORTED, std::nullopt);
+    } else if (HasFullLength(scheduled->sequence, state->options.max_context)) {
       state->Finish(scheduled, v1::LENGTH, std::nullopt);
     }
   }

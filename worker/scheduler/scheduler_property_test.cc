@@ -87,12 +87,22 @@ class RandomHistory {
     if (Chance(3)) {
       for (uint32_t id = 0; id < 50; ++id) sampling.add_stop_token_ids(id);
     }
-    if (sampling.n() == 1 && Chance(4)) {
-      const int most = std::min<int>(room, sampling.max_tokens());
-      for (int i = Draw(0, most); i > 0; --i) request.add_resume_token_ids(9);
-    }
+    if (Chance(4)) Resume(std::min<int>(room, sampling.max_tokens()), &request);
     first_.Add(request);
     second_.Add(request);
+  }
+
+  // As if an earlier call had got so far, up to `most` tokens a choice.
+  void Resume(int most, v1::AddRequest* request) {
+    const uint32_t n = request->sampling().n();
+    for (uint32_t choice = 0; choice < n; ++choice) {
+      const bool has_ended =
+          Chance(4) && request->ended_choices_size() + 1 < static_cast<int>(n);
+      if (has_ended) request->add_ended_choices(choice);
+      const int done = has_ended ? 0 : Draw(0, most);
+      request->add_resume_token_counts(done);
+      for (int i = 0; i < done; ++i) request->add_resume_token_ids(9);
+    }
   }
 
   void AbortSome() {

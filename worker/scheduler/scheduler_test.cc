@@ -182,6 +182,34 @@ TEST(SchedulerTest, ResumedTokensCountAsOutput) {
                                           alone.tokens.end()));
 }
 
+// Choice 1 had ended; the others go on where they were.
+TEST(SchedulerTest, EachChoiceResumesItsOwnTokens) {
+  v1::AddRequest whole = MakeRequest(TokenRun(1, 5), 8);
+  whole.mutable_sampling()->set_n(3);
+  v1::AddRequest resumed = whole;
+  for (const int done : {3, 0, 6}) resumed.add_resume_token_counts(done);
+  resumed.add_ended_choices(1);
+  std::vector<FakeOutput> alone;
+  for (const uint32_t choice : {0, 1, 2}) {
+    alone.push_back(
+        ContinueAlone(whole, choice, 64, SchedulerDriver::kVocabularySize));
+    const auto& tokens = alone.back().tokens;
+    resumed.mutable_resume_token_ids()->Add(
+        tokens.begin(), tokens.begin() + resumed.resume_token_counts(choice));
+  }
+  SchedulerDriver driver(Options());
+  driver.Add(resumed);
+  driver.RunUntilIdle();
+  EXPECT_THAT(driver.outputs().of({1, 1}).tokens, IsEmpty());
+  for (const uint32_t choice : {0, 2}) {
+    EXPECT_THAT(driver.outputs().of({1, choice}).tokens,
+                ::testing::ElementsAreArray(
+                    alone[choice].tokens.begin() +
+                        resumed.resume_token_counts(choice),
+                    alone[choice].tokens.end()));
+  }
+}
+
 // Another group's request, taken over by one that has computed it before.
 TEST(SchedulerTest, ResumedTokensAreNoCachedPromptTokens) {
   const v1::AddRequest whole = MakeRequest(TokenRun(1, 5), 20);
@@ -289,7 +317,19 @@ TEST(SchedulerTest, RefusesWhatNoCorrectLeaderSends) {
               add.add_resume_token_ids(1);
               add.mutable_sampling()->set_n(2);
             }),
-            "request 1 has num_resume_tokens 1, it must be from 0 to 0.");
+            "request 1 has num_resume_token_counts 0, it must be from 2 to 2.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.mutable_resume_token_ids()->Resize(3, 7);
+              add.add_resume_token_counts(2);
+            }),
+            "request 1 has num_resume_tokens of no choice 1, it must be from 0 "
+            "to 0.");
+  EXPECT_EQ(refused_add([](auto& add) { add.add_resume_token_counts(62); }),
+            "request 1 has num_resume_tokens 62, it must be from 0 to 61.");
+  EXPECT_EQ(refused_add([](auto& add) { add.add_ended_choices(0); }),
+            "request 1 has num_ended_choices 1, it must be from 0 to 0.");
+  EXPECT_EQ(refused_add([](auto& add) { add.add_ended_choices(1); }),
+            "request 1 has ended choice 1, it must be from 0 to 0.");
   EXPECT_EQ(
       refused_add([](auto& add) { add.mutable_sampling()->set_max_tokens(0); }),
       "request 1 has max_tokens 0, it must be from 1 to 4294967295.");

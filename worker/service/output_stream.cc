@@ -8,6 +8,7 @@
 
 #include "common/error_reason.h"
 #include "common/status_macros.h"
+#include "worker/core/sequence.h"
 
 namespace lockstep {
 namespace {
@@ -26,8 +27,9 @@ OutputStream::OutputStream(std::string request_id,
       options_(options),
       choices_(std::max<uint32_t>(request_->sampling().n(), 1)) {
   // An earlier call produced these; they count as this request's output.
-  for (Choice& choice : choices_) {
-    choice.num_tokens = request_->resume_token_ids_size();
+  for (uint32_t index = 0; index < choices_.size(); ++index) {
+    choices_[index].num_tokens = ResumeTokens(*request_, index).size();
+    choices_[index].finish_taken = HasEnded(*request_, index);
   }
 }
 

@@ -220,6 +220,26 @@ TEST(OutputStream, ResumedTokensCountAsOutputAndAreNotSent) {
   EXPECT_EQ(message.finish().usage().completion_tokens(), 3);
 }
 
+TEST(OutputStream, OfAChoiceThatHadEndedNothingIsSent) {
+  auto request = Request();
+  request->mutable_sampling()->set_n(2);
+  request->add_resume_token_ids(1);
+  request->add_resume_token_counts(0);
+  request->add_resume_token_counts(1);
+  request->add_ended_choices(0);
+  OutputStream stream("id", request, {});
+  EXPECT_FALSE(stream.OnFinish(0, v1::ABORTED, std::nullopt));
+  EXPECT_TRUE(stream.OnFinish(1, v1::LENGTH, std::nullopt));
+  v1::WorkerGenerateResponse message;
+  EXPECT_EQ(stream.Take(&message), Next::kMessage);
+  EXPECT_TRUE(message.has_accepted());
+  EXPECT_EQ(stream.Take(&message), Next::kMessage);
+  EXPECT_EQ(message.finish().index(), 1);
+  EXPECT_EQ(message.finish().usage().completion_tokens(), 1);
+  EXPECT_EQ(stream.Take(&message), Next::kMessage);
+  EXPECT_TRUE(message.has_summary());
+}
+
 TEST(OutputStream, TheLogLineHasNumbersAndTheEnd) {
   Started s;
   s.stream.OnFirstScheduled(2);

@@ -78,22 +78,62 @@ absl::Status CheckLength(const v1::WorkerGenerateRequest& request,
                  limits.max_context, " tokens.");
 }
 
+absl::Status CheckResumeCounts(const v1::WorkerGenerateRequest& request,
+                               const v1::ResolvedSampling& sampling) {
+  const uint32_t size = request.resume_token_ids_size();
+  const auto& counts = request.resume_token_counts();
+  const uint32_t n = sampling.n();
+  const uint32_t most = sampling.max_tokens();
+  if (counts.empty() && (n == 1 || size == 0)) {
+    if (size <= most) return absl::OkStatus();
+    return Refusal("resume_token_ids has ", size,
+                   " ids, it must have at most sampling.max_tokens, ", most,
+                   ".");
+  }
+  if (static_cast<uint32_t>(counts.size()) != n) {
+    return Refusal("resume_token_counts has ", counts.size(),
+                   " counts, it must have one for each of the ", n,
+                   " choices.");
+  }
+  uint64_t sum = 0;
+  for (int i = 0; i < counts.size(); ++i) {
+    sum += counts[i];
+    if (counts[i] <= most) continue;
+    return Refusal("resume_token_counts[", i, "] is ", counts[i],
+                   ", it must be at most sampling.max_tokens, ", most, ".");
+  }
+  if (sum == size) return absl::OkStatus();
+  return Refusal("resume_token_counts sum to ", sum,
+                 ", they must sum to the ", size, " of resume_token_ids.");
+}
+
+absl::Status CheckEndedChoices(const v1::WorkerGenerateRequest& request,
+                               uint32_t n) {
+  const auto& ended = request.ended_choices();
+  for (int i = 0; i < ended.size(); ++i) {
+    if (ended[i] >= n) {
+      return Refusal("ended_choices[", i, "] is ", ended[i],
+                     ", it must be below sampling.n, ", n, ".");
+    }
+    if (i > 0 && ended[i] <= ended[i - 1]) {
+      return Refusal("ended_choices[", i, "] is ", ended[i],
+                     ", it must be above the one before it, ", ended[i - 1],
+                     ".");
+    }
+  }
+  if (static_cast<uint32_t>(ended.size()) < n) return absl::OkStatus();
+  return Refusal("ended_choices has all ", n,
+                 " choices, at least one must go on.");
+}
+
 absl::Status CheckResume(const v1::WorkerGenerateRequest& request,
                          const v1::ResolvedSampling& sampling,
                          const RequestLimits& limits) {
-  const int size = request.resume_token_ids_size();
-  if (size == 0) return absl::OkStatus();
-  if (sampling.n() != 1) {
-    return Refusal("sampling.n is ", sampling.n(),
-                   ", with resume_token_ids it must be 1.");
-  }
-  if (static_cast<uint32_t>(size) > sampling.max_tokens()) {
-    return Refusal("resume_token_ids has ", size,
-                   " ids, it must have at most sampling.max_tokens, ",
-                   sampling.max_tokens(), ".");
-  }
-  return CheckIds("resume_token_ids", request.resume_token_ids(),
-                  limits.vocabulary_size);
+  LOCKSTEP_RETURN_IF_ERROR(CheckIds("resume_token_ids",
+                                    request.resume_token_ids(),
+                                    limits.vocabulary_size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckResumeCounts(request, sampling));
+  return CheckEndedChoices(request, sampling.n());
 }
 
 absl::Status CheckPriority(int priority) {
@@ -131,6 +171,8 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
   v1::AddRequest add;
   *add.mutable_prompt_token_ids() = request.prompt_token_ids();
   *add.mutable_resume_token_ids() = request.resume_token_ids();
+  *add.mutable_resume_token_counts() = request.resume_token_counts();
+  *add.mutable_ended_choices() = request.ended_choices();
   add.set_priority(request.priority());
   add.set_bypass_prefix_cache(request.bypass_prefix_cache());
   *add.mutable_sampling() = std::move(sampling);

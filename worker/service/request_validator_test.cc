@@ -83,35 +83,6 @@ std::vector<Row> RequestRows() {
        "priority is -101, it must be from -100 to 100."},
       {"PriorityHigh", [](R& r) { r.set_priority(101); },
        "priority is 101, it must be from -100 to 100."},
-      {"Resume", [](R& r) { r.add_resume_token_ids(3); }, ""},
-      {"ResumeIdOutside", [](R& r) { r.add_resume_token_ids(50); },
-       "resume_token_ids[0] is 50, it must be below the vocabulary size 50."},
-      {"ResumeOfChoices",
-       [](R& r) {
-         r.add_resume_token_ids(3);
-         r.mutable_sampling()->set_n(2);
-       },
-       "sampling.n is 2, with resume_token_ids it must be 1."},
-      {"ResumeUpToMaxTokens",
-       [](R& r) {
-         r.add_resume_token_ids(3);
-         r.mutable_sampling()->set_max_tokens(1);
-       },
-       ""},
-      {"ResumeBeyondMaxTokens",
-       [](R& r) {
-         r.add_resume_token_ids(3);
-         r.add_resume_token_ids(3);
-         r.mutable_sampling()->set_max_tokens(1);
-       },
-       "resume_token_ids has 2 ids, it must have at most sampling.max_tokens, "
-       "1."},
-      {"ResumeBeyondContext",
-       [](R& r) {
-         for (int i = 0; i < 18; ++i) r.add_resume_token_ids(3);
-       },
-       "resume_token_ids has 18 ids, it must have at most sampling.max_tokens, "
-       "17."},
       {"UnknownField",
        [](R& r) {
          r.GetReflection()->MutableUnknownFields(&r)->AddVarint(19, 1);

@@ -31,6 +31,7 @@ SEEDS = {
     "priorities": add(1, PROMPT, "n: 1 max_tokens: 30", "priority: 100") + STEP
     + add(2, range(30, 55), "n: 1 max_tokens: 9", "priority: -100 bypass_prefix_cache: true") + STEP * 4,
     "aborts": add(1, PROMPT, "n: 2 max_tokens: 30") + abort(1, [1]) + STEP * 3 + abort(1) + abort(7) + STEP,
+    "choices_resumed": add(1, PROMPT, "n: 3 max_tokens: 5", "resume_token_ids: [8, 9, 7] resume_token_counts: [1, 0, 2] ended_choices: 1") + STEP,
     "resumed": add(1, PROMPT, "n: 1 max_tokens: 5 stop_token_ids: 7", "resume_token_ids: 8 resume_token_ids: 9") + STEP,
     "logprobs": add(1, PROMPT, "n: 1 max_tokens: 4 logprobs_plus_one: 3 prompt_logprobs_plus_one: 1") + STEP * 5,
     "stop": message("stop {}") + STEP,

@@ -14,6 +14,8 @@ SEEDS = {
         min_tokens: 2 stop_token_ids: [5, 6] ignore_eos: true logit_bias { key: 8 value: -3 } n: 1
         logprobs: 2 prompt_logprobs: 0 }""",
     "choices": "prompt_token_ids: 1 sampling { n: 16 max_tokens: 63 }",
+    "resumed": """prompt_token_ids: 1 resume_token_ids: [3, 4, 5] resume_token_counts: [2, 0, 1]
+        ended_choices: 1 sampling { n: 3 max_tokens: 9 }""",
     "nan": "prompt_token_ids: 1 sampling { temperature: nan top_p: inf }",
 }
 ABORTS = {"abort": 'request_ids: "a" choices: [0, 3]'}
