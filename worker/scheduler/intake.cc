@@ -63,8 +63,7 @@ absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
                                       num_prompt_tokens, 1, max_context - 1));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange(add, "n", add.sampling().n(), 1, kMaxChoices));
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckResume(add, max_context - num_prompt_tokens));
+  LOCKSTEP_RETURN_IF_ERROR(CheckResume(add, max_context - num_prompt_tokens));
   return CheckRange(add, "max_tokens", add.sampling().max_tokens(), 1,
                     UINT32_MAX);
 }

@@ -202,11 +202,11 @@ TEST(SchedulerTest, EachChoiceResumesItsOwnTokens) {
   driver.RunUntilIdle();
   EXPECT_THAT(driver.outputs().of({1, 1}).tokens, IsEmpty());
   for (const uint32_t choice : {0, 2}) {
-    EXPECT_THAT(driver.outputs().of({1, choice}).tokens,
-                ::testing::ElementsAreArray(
-                    alone[choice].tokens.begin() +
-                        resumed.resume_token_counts(choice),
-                    alone[choice].tokens.end()));
+    EXPECT_THAT(
+        driver.outputs().of({1, choice}).tokens,
+        ::testing::ElementsAreArray(
+            alone[choice].tokens.begin() + resumed.resume_token_counts(choice),
+            alone[choice].tokens.end()));
   }
 }
 

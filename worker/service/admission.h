@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "common/timer_thread.h"
 #include "proto/group.pb.h"
 #include "proto/worker.pb.h"
 #include "worker/group/request_inbox.h"
@@ -19,7 +20,6 @@
 #include "worker/service/output_router.h"
 #include "worker/service/output_stream.h"
 #include "worker/service/request_counts.h"
-#include "worker/service/timer_thread.h"
 
 namespace lockstep {
 

@@ -103,8 +103,8 @@ absl::Status CheckResumeCounts(const v1::WorkerGenerateRequest& request,
                    ", it must be at most sampling.max_tokens, ", most, ".");
   }
   if (sum == size) return absl::OkStatus();
-  return Refusal("resume_token_counts sum to ", sum,
-                 ", they must sum to the ", size, " of resume_token_ids.");
+  return Refusal("resume_token_counts sum to ", sum, ", they must sum to the ",
+                 size, " of resume_token_ids.");
 }
 
 absl::Status CheckEndedChoices(const v1::WorkerGenerateRequest& request,
@@ -129,9 +129,8 @@ absl::Status CheckEndedChoices(const v1::WorkerGenerateRequest& request,
 absl::Status CheckResume(const v1::WorkerGenerateRequest& request,
                          const v1::ResolvedSampling& sampling,
                          const RequestLimits& limits) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckIds("resume_token_ids",
-                                    request.resume_token_ids(),
-                                    limits.vocabulary_size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckIds(
+      "resume_token_ids", request.resume_token_ids(), limits.vocabulary_size));
   LOCKSTEP_RETURN_IF_ERROR(CheckResumeCounts(request, sampling));
   return CheckEndedChoices(request, sampling.n());
 }

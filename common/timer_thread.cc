@@ -1,4 +1,4 @@
-#include "worker/service/timer_thread.h"
+#include "common/timer_thread.h"
 
 #include <pthread.h>
 
