@@ -1,13 +1,17 @@
 #include "frontend/gateway.h"
 
+#include <absl/strings/str_join.h>
 #include <glog/logging.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/error_reason.h"
 #include "common/status_macros.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
+#include "frontend/routing/policy/make_policy.h"
 
 namespace lockstep {
 namespace {
@@ -18,6 +22,18 @@ constexpr int kFlushMs = 100;
 
 // For requests that are told to end. One whose client does not read can not.
 constexpr absl::Duration kEndTimeout = absl::Seconds(1);
+
+std::string WorkersOf(const GatewayOptions& options) {
+  return options.worker_discovery.empty() ? absl::StrJoin(options.workers, ", ")
+                                          : options.worker_discovery;
+}
+
+GroupSetOptions RoutingOf(const GatewayOptions& options,
+                          const Tokenizer& tokenizer) {
+  GroupSetOptions routing = options.routing;
+  routing.tokenizer_vocabulary_size = tokenizer.info().vocabulary_size;
+  return routing;
+}
 
 }  // namespace
 
@@ -36,21 +52,38 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   LOG(INFO) << "listening on port " << gateway->ports().grpc
             << ", HTTP on port " << gateway->ports().http
-            << "; serving once the worker at " << options.worker_address
+            << "; serving once a worker at " << WorkersOf(options)
             << " is ready";
-  gateway->Enter(Phase::kConnecting, options.worker_address);
-  gateway->monitor_.Start(
-      [gateway = gateway.get()] { gateway->OnWorkerChange(); });
+  gateway->Enter(Phase::kConnecting, WorkersOf(options));
+  LOCKSTEP_RETURN_IF_ERROR(gateway->FindGroups());
   return gateway;
+}
+
+absl::Status Gateway::FindGroups() {
+  groups_.Start([this] { OnGroupChange(); });
+  if (options_.worker_discovery.empty()) {
+    groups_.SetAddresses(options_.workers);
+    return absl::OkStatus();
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const DnsName name,
+      ParseDnsName("worker_discovery", options_.worker_discovery));
+  discovery_ = std::make_unique<DnsDiscovery>(
+      [name] { return Resolve(name); },
+      [this](const std::vector<std::string>& addresses) {
+        groups_.SetAddresses(addresses);
+      });
+  discovery_->Start();
+  return absl::OkStatus();
 }
 
 Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer)
     : options_(options),
-      worker_(options.worker_address),
-      pipeline_(options.pipeline, tokenizer, &worker_),
-      monitor_(&worker_, tokenizer->info().vocabulary_size),
-      service_(&pipeline_, &monitor_),
-      openai_(&pipeline_, &monitor_) {}
+      groups_(RoutingOf(options, *tokenizer),
+              MakeRoutingPolicy(options.routing_policy).value()),
+      pipeline_(options.pipeline, tokenizer, &groups_),
+      service_(&pipeline_, &groups_),
+      openai_(&pipeline_, &groups_) {}
 
 absl::Status Gateway::StartHttp() {
   if (options_.http_listen.empty()) return absl::OkStatus();
@@ -68,8 +101,8 @@ Gateway::~Gateway() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());
 }
 
-void Gateway::OnWorkerChange() {
-  const auto model = monitor_.Model();
+void Gateway::OnGroupChange() {
+  const auto model = groups_.Model();
   if (model.ok()) {
     Enter(Phase::kReady);
   } else {
@@ -87,7 +120,8 @@ void Gateway::Enter(Phase phase, absl::string_view detail) {
 void Gateway::Drain() { Stop(options_.drain_timeout); }
 
 void Gateway::Stop(absl::Duration grace) {
-  monitor_.Stop();
+  if (discovery_ != nullptr) discovery_->Stop();
+  groups_.Stop();
   Enter(Phase::kDraining);
   server_->SetServing(false);
   InflightRequests& inflight = pipeline_.inflight();

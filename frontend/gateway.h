@@ -13,22 +13,22 @@
 #include "frontend/http/server.h"
 #include "frontend/openai/service.h"
 #include "frontend/options.h"
-#include "frontend/routing/worker_client.h"
-#include "frontend/routing/worker_monitor.h"
+#include "frontend/routing/dns_discovery.h"
+#include "frontend/routing/group_set.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
 
 // A running gateway: servers of gRPC and HTTP, the pipeline both use and the
-// connection to the worker.
+// connections to the worker groups.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(
 //       auto gateway, Gateway::Start(options, tokenizer.get(), announce));
 //   …
 //   gateway->Drain();
 //
-// Holds no state that outlives a request. Its health follows the worker's: it
-// may start before the worker, and serves again when a lost worker is back.
+// Holds no state that outlives a request. It is healthy while a group is: it
+// may start before them, and serves again when a lost one is back.
 class Gateway {
  public:
   struct Ports {
@@ -36,7 +36,7 @@ class Gateway {
     int http = 0;  // 0: there is none
   };
 
-  // on_serving: called once, when the worker is ready for the first time, on a
+  // on_serving: called once, when a group is ready for the first time, on a
   // thread of the gateway's. `tokenizer` must outlive the result, and so must
   // `health`, which is told whether it is ready; it may be null.
   static absl::StatusOr<std::unique_ptr<Gateway>> Start(
@@ -58,21 +58,22 @@ class Gateway {
  private:
   Gateway(const GatewayOptions& options, const Tokenizer* tokenizer);
   absl::Status StartHttp();
-  void OnWorkerChange();
+  absl::Status FindGroups();
+  void OnGroupChange();
   void Enter(Phase phase, absl::string_view detail = "");
   void Stop(absl::Duration grace);
 
   const GatewayOptions options_;
   // In the order in which each uses the ones before it.
-  WorkerClient worker_;
+  GroupSet groups_;
   Pipeline pipeline_;
-  WorkerMonitor monitor_;
   InferenceService service_;
   std::unique_ptr<GrpcServer> server_;
   openai::Service openai_;
   std::unique_ptr<http::Server> http_;
   std::function<void(const ServedModel&, Ports)> on_serving_;
   HealthBoard* health_ = nullptr;
+  std::unique_ptr<DnsDiscovery> discovery_;  // where groups are found by name
 };
 
 }  // namespace lockstep

@@ -92,7 +92,7 @@ TEST_F(GatewayTest, ALostWorkerIsUnavailableAndComesBackByItself) {
   EXPECT_EQ(refused.status.error_message(),
             absl::StrCat("the worker at ", worker_.address(),
                          " cannot be reached; start it, or name another with "
-                         "--worker_address."));
+                         "--workers."));
 
   worker_.set_script([](const auto& request) { return Say(request, "back"); });
   worker_.Start();
@@ -172,7 +172,7 @@ TEST(GatewayStart, APortInUseIsOneSentence) {
   FakeTokenizer tokenizer;
   GatewayOptions options;
   options.listen = absl::StrCat("127.0.0.1:", (*other)->port());
-  options.worker_address = "127.0.0.1:1";
+  options.workers = {"127.0.0.1:1"};
   EXPECT_EQ(Gateway::Start(options, &tokenizer, nullptr).status().message(),
             absl::StrCat("cannot listen on ", options.listen,
                          ": the address is in use or not of this host; choose "

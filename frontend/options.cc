@@ -1,14 +1,19 @@
 #include "frontend/options.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
+#include <absl/strings/str_split.h>
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 #include "common/environment_flags.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
+#include "frontend/routing/dns_discovery.h"
+#include "frontend/routing/policy/make_policy.h"
 
 DEFINE_string(listen, "0.0.0.0:50051",
               "host:port of the gRPC server; port 0 takes a free one.");
@@ -22,8 +27,30 @@ DEFINE_int32(http_threads, 2,
              "Threads that read from and write to HTTP connections, 1 to 64.");
 DEFINE_int32(http_max_connections, 16'384,
              "HTTP connections held at once, 1 to 1000000; more are closed.");
-DEFINE_string(worker_address, "127.0.0.1:50052",
-              "host:port of the worker group's leader.");
+DEFINE_string(workers, "127.0.0.1:50052",
+              "host:port of the leader of each worker group, with commas.");
+DEFINE_string(worker_discovery, "",
+              "dns:name:port, in place of --workers: each address of the name "
+              "is a worker group's leader; asked again every 5 seconds.");
+DEFINE_string(routing_policy, "prefix_affinity",
+              "How a request's group is chosen: round_robin, least_load, "
+              "prefix_hash or prefix_affinity.");
+DEFINE_int32(first_token_timeout, 120,
+             "Seconds for a group to send an answer's first token, 1 to 86400; "
+             "then another is asked.");
+DEFINE_int32(token_timeout, 60,
+             "Seconds for it to send each further one, 1 to 86400.");
+DEFINE_int32(request_timeout, 1800,
+             "Seconds for a whole answer, 1 to 86400, unless the client's "
+             "deadline is sooner.");
+DEFINE_int32(failover_wait, 5,
+             "Seconds that an answer which has begun waits for a group to go "
+             "on with it while there is none, 0 to 86400.");
+DEFINE_int32(max_retries, 2,
+             "How often a request whose answer has not begun is sent to "
+             "another group, 0 to 10.");
+DEFINE_int32(retry_budget_percent, 10,
+             "Retries, in percent of all requests, 0 to 100.");
 DEFINE_string(model, "",
               "The worker's model, for its tokenizer: a Hugging Face folder or "
               "a GGUF file.");
@@ -44,7 +71,8 @@ constexpr int kMaxThreads = 256;
 constexpr int kMaxHttpThreads = 64;
 constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;
-constexpr int kMaxDrainSeconds = 86'400;
+constexpr int kMaxSeconds = 86'400;
+constexpr int kMaxRetries = 10;
 
 absl::Status CheckTokenizer() {
   if (FLAGS_model.empty() && FLAGS_tokenizer_address.empty()) {
@@ -62,23 +90,71 @@ absl::Status CheckTokenizer() {
                           /*least_port=*/1);
 }
 
+absl::Status CheckWorkers(const std::vector<std::string>& workers) {
+  if (!FLAGS_worker_discovery.empty()) {
+    return ParseDnsName("worker_discovery", FLAGS_worker_discovery).status();
+  }
+  std::set<std::string> known;
+  for (const std::string& worker : workers) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckAddressFlag("workers", worker, /*least_port=*/1));
+    if (known.insert(worker).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--workers names ", worker, " twice."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<GroupSetOptions> RoutingOptionsFromFlags() {
+  LOCKSTEP_RETURN_IF_ERROR(MakeRoutingPolicy(FLAGS_routing_policy).status());
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "first_token_timeout", FLAGS_first_token_timeout, 1, kMaxSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("token_timeout", FLAGS_token_timeout, 1, kMaxSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("request_timeout", FLAGS_request_timeout, 1, kMaxSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("failover_wait", FLAGS_failover_wait, 0, kMaxSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("max_retries", FLAGS_max_retries, 0, kMaxRetries));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("retry_budget_percent",
+                                          FLAGS_retry_budget_percent, 0, 100));
+  GroupSetOptions options;
+  options.silence.first_token = absl::Seconds(FLAGS_first_token_timeout);
+  options.silence.between_tokens = absl::Seconds(FLAGS_token_timeout);
+  options.request_timeout = absl::Seconds(FLAGS_request_timeout);
+  options.retry.max_retries = FLAGS_max_retries;
+  options.retry.refusal_wait = options.silence.first_token;
+  options.retry.group_wait = absl::Seconds(FLAGS_failover_wait);
+  options.retry_budget.part_of_requests = FLAGS_retry_budget_percent / 100.0;
+  return options;
+}
+
 }  // namespace
 
 std::string GatewayOptions::ToString() const {
-  return absl::StrCat("listen=", listen, " health_listen=", health_listen,
-                      " http_listen=", http_listen,
-                      " http_threads=", http_threads,
-                      " http_max_connections=", http_max_connections,
-                      " worker_address=", worker_address, " model=", model,
-                      " tokenizer_address=", tokenizer_address,
-                      " encode_threads=", pipeline.encode_threads,
-                      " max_inflight_requests=", pipeline.max_inflight_requests,
-                      " drain_timeout=", absl::FormatDuration(drain_timeout));
+  return absl::StrCat(
+      "listen=", listen, " health_listen=", health_listen,
+      " http_listen=", http_listen, " http_threads=", http_threads,
+      " http_max_connections=", http_max_connections,
+      " workers=", absl::StrJoin(workers, ","),
+      " worker_discovery=", worker_discovery,
+      " routing_policy=", routing_policy, " first_token_timeout=",
+      absl::FormatDuration(routing.silence.first_token),
+      " token_timeout=", absl::FormatDuration(routing.silence.between_tokens),
+      " request_timeout=", absl::FormatDuration(routing.request_timeout),
+      " failover_wait=", absl::FormatDuration(routing.retry.group_wait),
+      " max_retries=", routing.retry.max_retries,
+      " retry_budget=", routing.retry_budget.part_of_requests, " model=", model,
+      " tokenizer_address=", tokenizer_address,
+      " encode_threads=", pipeline.encode_threads,
+      " max_inflight_requests=", pipeline.max_inflight_requests,
+      " drain_timeout=", absl::FormatDuration(drain_timeout));
 }
 
 absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
   gflags::SetUsageMessage(
-      "gateway --model PATH [--listen HOST:PORT] [--worker_address HOST:PORT]");
+      "gateway --model PATH [--listen HOST:PORT] [--workers HOST:PORT,…]");
   LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
   return GatewayOptionsFromFlags();
 }
@@ -98,22 +174,27 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
       CheckRangeFlag("http_threads", FLAGS_http_threads, 1, kMaxHttpThreads));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "http_max_connections", FLAGS_http_max_connections, 1, kMaxConnections));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
-      "worker_address", FLAGS_worker_address, /*least_port=*/1));
+  const std::vector<std::string> workers = absl::StrSplit(FLAGS_workers, ',');
+  LOCKSTEP_RETURN_IF_ERROR(CheckWorkers(workers));
+  LOCKSTEP_ASSIGN_OR_RETURN(const GroupSetOptions routing,
+                            RoutingOptionsFromFlags());
   LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer());
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "max_inflight_requests", FLAGS_max_inflight_requests, 1, kMaxRequests));
-  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("drain_timeout", FLAGS_drain_timeout,
-                                          0, kMaxDrainSeconds));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("drain_timeout", FLAGS_drain_timeout, 0, kMaxSeconds));
   GatewayOptions options;
   options.listen = FLAGS_listen;
   options.health_listen = FLAGS_health_listen;
   options.http_listen = FLAGS_http_listen;
   options.http_threads = FLAGS_http_threads;
   options.http_max_connections = FLAGS_http_max_connections;
-  options.worker_address = FLAGS_worker_address;
+  if (FLAGS_worker_discovery.empty()) options.workers = workers;
+  options.worker_discovery = FLAGS_worker_discovery;
+  options.routing_policy = FLAGS_routing_policy;
+  options.routing = routing;
   options.model = FLAGS_model;
   options.tokenizer_address = FLAGS_tokenizer_address;
   const int cores = std::thread::hardware_concurrency();

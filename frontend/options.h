@@ -4,8 +4,10 @@
 #include <absl/time/time.h>
 
 #include <string>
+#include <vector>
 
 #include "frontend/generation/pipeline.h"
+#include "frontend/routing/group_set.h"
 
 namespace lockstep {
 
@@ -16,7 +18,10 @@ struct GatewayOptions {
   std::string http_listen;    // host:port; empty: no HTTP
   int http_threads = 2;
   int http_max_connections = 16'384;
-  std::string worker_address;  // host:port of the group's leader
+  std::vector<std::string> workers;  // host:port of each group's leader
+  std::string worker_discovery;      // or, set, dns:name:port
+  std::string routing_policy = "prefix_affinity";
+  GroupSetOptions routing;
   // Where text becomes tokens; exactly one is set.
   std::string model;              // in this process, of this folder or file
   std::string tokenizer_address;  // by the tokenizer service

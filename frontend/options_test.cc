@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -27,7 +28,12 @@ TEST(GatewayOptions, Defaults) {
   EXPECT_EQ(Parse({{"model", "m.gguf"}, {"health_listen", ""}})->health_listen,
             "");
   EXPECT_EQ(options->http_listen, "0.0.0.0:8080");
-  EXPECT_EQ(options->worker_address, "127.0.0.1:50052");
+  EXPECT_EQ(options->workers, std::vector<std::string>{"127.0.0.1:50052"});
+  EXPECT_EQ(options->routing_policy, "prefix_affinity");
+  EXPECT_EQ(options->routing.silence.first_token, absl::Seconds(120));
+  EXPECT_EQ(options->routing.silence.between_tokens, absl::Seconds(60));
+  EXPECT_EQ(options->routing.request_timeout, absl::Minutes(30));
+  EXPECT_EQ(options->routing.retry.max_retries, 2);
   EXPECT_GE(options->pipeline.encode_threads, 2);
   EXPECT_EQ(options->pipeline.max_inflight_requests, 1024);
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
@@ -37,6 +43,17 @@ TEST(GatewayOptions, HttpCanBeLeftOut) {
   const auto options = Parse({{"model", "m.gguf"}, {"http_listen", ""}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->http_listen, "");
+}
+
+TEST(GatewayOptions, SeveralGroupsByAddressOrByName) {
+  const auto listed = Parse({{"model", "m"}, {"workers", "a:1,b:2"}});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_EQ(listed->workers, (std::vector<std::string>{"a:1", "b:2"}));
+  const auto named =
+      Parse({{"model", "m"}, {"worker_discovery", "dns:workers:50052"}});
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_TRUE(named->workers.empty());
+  EXPECT_EQ(named->worker_discovery, "dns:workers:50052");
 }
 
 TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
@@ -65,9 +82,31 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "--http_threads is 0; it must be 1 to 64."},
       {{{"model", "m"}, {"http_max_connections", "0"}},
        "--http_max_connections is 0; it must be 1 to 1000000."},
-      {{{"model", "m"}, {"worker_address", "host:0"}},
-       "--worker_address is \"host:0\"; it must be host:port with a port of 1 "
-       "to 65535."},
+      {{{"model", "m"}, {"workers", "host:0"}},
+       "--workers is \"host:0\"; it must be host:port with a port of 1 to "
+       "65535."},
+      {{{"model", "m"}, {"workers", "host:1,"}},
+       "--workers is \"\"; it must be host:port with a port of 1 to 65535."},
+      {{{"model", "m"}, {"workers", "host:1,other:1,host:1"}},
+       "--workers names host:1 twice."},
+      {{{"model", "m"}, {"worker_discovery", "host:1"}},
+       "--worker_discovery is \"host:1\"; it must be dns:name:port with a port "
+       "of 1 to 65535."},
+      {{{"model", "m"}, {"routing_policy", "random"}},
+       "--routing_policy is \"random\"; it must be round_robin, least_load, "
+       "prefix_hash or prefix_affinity."},
+      {{{"model", "m"}, {"first_token_timeout", "0"}},
+       "--first_token_timeout is 0; it must be 1 to 86400."},
+      {{{"model", "m"}, {"token_timeout", "0"}},
+       "--token_timeout is 0; it must be 1 to 86400."},
+      {{{"model", "m"}, {"request_timeout", "0"}},
+       "--request_timeout is 0; it must be 1 to 86400."},
+      {{{"model", "m"}, {"failover_wait", "-1"}},
+       "--failover_wait is -1; it must be 0 to 86400."},
+      {{{"model", "m"}, {"max_retries", "11"}},
+       "--max_retries is 11; it must be 0 to 10."},
+      {{{"model", "m"}, {"retry_budget_percent", "101"}},
+       "--retry_budget_percent is 101; it must be 0 to 100."},
       {{{"model", "m"}, {"encode_threads", "257"}},
        "--encode_threads is 257; it must be 0 to 256."},
       {{{"model", "m"}, {"max_inflight_requests", "0"}},

@@ -67,7 +67,7 @@ bench_serving() {
   trap stop_servers EXIT
   start_somewhere worker bazel-bin/worker/worker "$model" "${engine[@]}"
   worker=$started
-  start_somewhere gateway bazel-bin/frontend/gateway "$model" --worker_address="127.0.0.1:$port" --http_listen=
+  start_somewhere gateway bazel-bin/frontend/gateway "$model" --workers="127.0.0.1:$port" --http_listen=
   gateway=$started
   bazel-bin/bench/serving_bench --target="127.0.0.1:$port" "$model" "${engine[@]}" "${clients[@]}"
 }

@@ -1,7 +1,5 @@
 #include "frontend/generation/generation.h"
 
-#include <absl/strings/str_cat.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -84,27 +82,28 @@ void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
                                           prompt_token_ids.end());
   *request.mutable_sampling() = spec_.sampling;
   request.set_priority(spec_.priority);
-  WorkerCall* call = nullptr;
+  WorkerCall::Listener* const listener = this;
+  std::shared_ptr<RoutedCall> call;
   absl::Status why;
   {
     absl::MutexLock lock(&mutex_);
     why = why_cancelled_;
     if (why.ok()) {
-      call_ = pipeline_->worker().Generate(std::move(request), spec_.deadline,
-                                           this);
+      call_ = std::make_shared<RoutedCall>(
+          &pipeline_->groups(), std::move(request), spec_.deadline, listener);
     }
-    call = call_.get();
+    call = call_;
   }
   if (call == nullptr) return End(why);
   call->Start();
 }
 
 void Generation::Cancel(const absl::Status& why) {
-  WorkerCall* call = nullptr;
+  std::shared_ptr<RoutedCall> call;
   {
     absl::MutexLock lock(&mutex_);
     if (why_cancelled_.ok()) why_cancelled_ = why;
-    call = call_.get();
+    call = call_;
   }
   if (call != nullptr) call->Cancel();
 }
@@ -115,14 +114,13 @@ void Generation::OnMessage(const v1::WorkerGenerateResponse& message) {
   }
   std::vector<uint32_t> stopped;
   const absl::Status status = answer_.Add(message, &stopped);
-  if (!stopped.empty()) {
-    pipeline_->worker().Abort(spec_.worker_request_id, stopped);
-  }
-  WorkerCall* call = nullptr;
+  std::shared_ptr<RoutedCall> call;
   {
     absl::MutexLock lock(&mutex_);
-    call = call_.get();
+    call = call_;
   }
+  if (!stopped.empty()) call->AbortChoices(stopped);
+  failovers_ = call->failovers();
   if (status.ok()) return sink_->AwaitRoom([call] { call->Next(); });
   failure_ = status;
   call->Cancel();
@@ -133,11 +131,6 @@ void Generation::OnEnd(absl::Status status) {
   if (!failure_.ok()) return End(failure_);
   const absl::Status why = why_cancelled();
   if (!why.ok() && !absl::IsDeadlineExceeded(status)) return End(why);
-  if (status.ok() && !answer_.complete()) {
-    status = absl::UnavailableError(
-        absl::StrCat("the worker at ", pipeline_->worker().address(),
-                     " ended the answer before it was complete."));
-  }
   End(status);
 }
 
@@ -158,6 +151,7 @@ void Generation::End(const absl::Status& status) {
   }
   record.total = absl::FromChrono(Clock::now() - started_);
   record.finish_reasons = answer_.finish_reasons();
+  record.failovers = failovers_;
   record.status = status;
   LogRequest(record);
   if (status.ok()) {

@@ -17,12 +17,13 @@
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
+#include "frontend/routing/routed_call.h"
 #include "frontend/routing/worker_call.h"
 
 namespace lockstep {
 
 // One Generate request on its way: admit → parse, render and encode → send to
-// the worker → decode what comes back → sink.
+// a worker group → decode what comes back → sink.
 //
 //   Generation generation(&pipeline, request.Length(), parse, &sink);
 //   generation.Start();      // the sink's terminal event is the end of it
@@ -70,10 +71,11 @@ class Generation : private WorkerCall::Listener {
   std::optional<Clock::time_point> first_delta_;
   absl::Status failure_;  // why the call was cancelled, if not by the client
   size_t prompt_tokens_ = 0;
+  int failovers_ = 0;
 
   mutable absl::Mutex mutex_;
   absl::Status why_cancelled_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<WorkerCall> call_ ABSL_GUARDED_BY(mutex_);  // set once
+  std::shared_ptr<RoutedCall> call_ ABSL_GUARDED_BY(mutex_);  // set once
 
   // Until the sink lets go of the generation. The first to be destroyed: Cancel
   // can be called while it is held.

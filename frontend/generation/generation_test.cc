@@ -6,10 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "frontend/generation/pipeline.h"
-#include "frontend/routing/worker_client.h"
+#include "frontend/routing/group_set.h"
+#include "frontend/routing/policy/round_robin.h"
 #include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/recording_sink.h"
@@ -30,15 +33,27 @@ constexpr size_t kBytes = 10;  // of a request
 class GenerationTest : public ::testing::Test {
  protected:
   GenerationTest() {
+    worker_.model_info().set_fingerprint("bits");
+    other_worker_.model_info().set_fingerprint("bits");
     worker_.Start();
-    client_ = std::make_unique<WorkerClient>(worker_.address());
+    groups_.Start([] {});
+    Serve({&worker_});
     pipeline_ = std::make_unique<Pipeline>(
         PipelineOptions{/*max_inflight_requests=*/2, /*encode_threads=*/1},
-        &tokenizer_, client_.get());
+        &tokenizer_, &groups_);
     spec_.request_id = "r1";
     spec_.worker_request_id = "r1-w";
     spec_.model = {"fake", 100, 259};
     spec_.prompt = {TextPrompt{"hi"}, true, "text"};
+  }
+
+  void Serve(const std::vector<FakeWorker*>& workers) {
+    std::vector<std::string> addresses;
+    for (FakeWorker* worker : workers) addresses.push_back(worker->address());
+    groups_.SetAddresses(addresses);
+    while (groups_.num_ready() < static_cast<int>(workers.size())) {
+      std::this_thread::yield();
+    }
   }
 
   Parser<GenerateSpec> Spec() {
@@ -57,8 +72,9 @@ class GenerationTest : public ::testing::Test {
   }
 
   FakeWorker worker_;
+  FakeWorker other_worker_;  // not started
   FakeTokenizer tokenizer_;
-  std::unique_ptr<WorkerClient> client_;
+  GroupSet groups_{{}, std::make_unique<RoundRobin>()};
   std::unique_ptr<Pipeline> pipeline_;
   GenerateSpec spec_;
   RecordingSink sink_;
@@ -170,6 +186,41 @@ TEST_F(GenerationTest, AWorkerThatGoesIsUnavailableAndNamed) {
   EXPECT_EQ(sink_.error.code(), absl::StatusCode::kUnavailable);
   EXPECT_NE(sink_.error.message().find(worker_.address()), std::string::npos)
       << sink_.error;
+}
+
+// In the midst of a character, and of what could become a stop string.
+TEST_F(GenerationTest, ALostGroupIsNotSeenInTheText) {
+  spec_.stop = {" - end"};
+  other_worker_.Start();
+  Serve({&worker_, &other_worker_});
+  const std::string text = "né - no - end";
+  for (size_t lost_after = 1; lost_after < text.size(); ++lost_after) {
+    const auto half = [&](const auto& request) {
+      const size_t begin = request.resume_token_ids_size();
+      const size_t end = begin == 0 ? lost_after : text.size();
+      FakeAnswer answer;
+      answer.messages = {AcceptedMessage(request),
+                         DeltaMessage(0, text.substr(begin, end - begin))};
+      if (begin == 0) {
+        answer.status = absl::UnavailableError("a rank is gone.");
+      } else {
+        answer.then = FakeAnswer::Then::kAwaitAbort;
+        answer.after_abort = {FinishMessage(0, v1::ABORTED), SummaryMessage()};
+      }
+      return answer;
+    };
+    worker_.set_script(half);
+    other_worker_.set_script(half);
+    RecordingSink sink;
+    Generation generation(pipeline_.get(), kBytes, Spec(), &sink);
+    generation.Start();
+    sink.ended.WaitForNotification();
+    EXPECT_TRUE(sink.error.ok()) << sink.error;
+    EXPECT_EQ(sink.texts[0], "né - no");
+    ASSERT_EQ(sink.finishes.size(), 1);
+    EXPECT_EQ(sink.finishes[0].stop_string, " - end");
+    EXPECT_EQ(sink.summary->usage.completion_tokens(), text.size());
+  }
 }
 
 TEST_F(GenerationTest, ErrorsOfEachStageReachTheClient) {

@@ -8,9 +8,9 @@
 namespace lockstep {
 
 Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
-                   WorkerClient* worker)
+                   GroupSet* groups)
     : tokenizer_(tokenizer),
-      worker_(worker),
+      groups_(groups),
       inflight_({.requests = options.max_inflight_requests}),
       encode_pool_(
           "encode", options.encode_threads,

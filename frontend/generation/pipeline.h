@@ -10,7 +10,7 @@
 #include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec.h"
-#include "frontend/routing/worker_client.h"
+#include "frontend/routing/group_set.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
@@ -26,10 +26,10 @@ template <typename Spec>
 using Parser = std::function<absl::StatusOr<Spec>()>;
 
 // What all requests share on their way: the limits, the threads that parse and
-// encode, the tokenizer, the worker. A Generation walks through it; requests
-// that need the tokenizer alone are answered here.
+// encode, the tokenizer, the worker groups. A Generation walks through it;
+// requests that need the tokenizer alone are answered here.
 //
-//   Pipeline pipeline(options, &tokenizer, &worker);
+//   Pipeline pipeline(options, &tokenizer, &groups);
 //   pipeline.Tokenize(request.Length(), [=] { return Parse(request); },
 //                     [=](absl::StatusOr<EncodedPrompt> result) { … });
 //
@@ -38,7 +38,7 @@ class Pipeline {
  public:
   // Both must outlive this.
   Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
-           WorkerClient* worker);
+           GroupSet* groups);
 
   // `parse`, then `done` are called once, on an encoding thread; of a refusal
   // `done` alone, on this one. RESOURCE_EXHAUSTED where too much is in flight.
@@ -50,13 +50,13 @@ class Pipeline {
   InflightRequests& inflight() { return inflight_; }
   TextPool& encode_pool() { return encode_pool_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
-  WorkerClient& worker() { return *worker_; }
+  GroupSet& groups() { return *groups_; }
 
  private:
   absl::Status RunAdmitted(size_t bytes, std::function<void()> task);
 
   const Tokenizer* const tokenizer_;
-  WorkerClient* const worker_;
+  GroupSet* const groups_;
   InflightRequests inflight_;
   TextPool encode_pool_;
 };

@@ -25,6 +25,9 @@ std::string FormatRequest(const RequestRecord& record) {
     absl::StrAppend(&line, " first_token_ms=",
                     absl::ToInt64Milliseconds(*record.first_token));
   }
+  if (record.failovers > 0) {
+    absl::StrAppend(&line, " failovers=", record.failovers);
+  }
   absl::StrAppend(&line, " total_ms=", absl::ToInt64Milliseconds(record.total));
   return line;
 }

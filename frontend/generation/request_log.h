@@ -19,6 +19,7 @@ struct RequestRecord {
   std::optional<absl::Duration> first_token;  // from the request's start
   absl::Duration total;
   std::vector<v1::FinishReason> finish_reasons;  // one for each choice
+  int failovers = 0;  // to other groups, in the midst of it
   absl::Status status;
 };
 

@@ -28,8 +28,8 @@ absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
 }  // namespace
 
 InferenceService::InferenceService(Pipeline* pipeline,
-                                   const WorkerMonitor* monitor)
-    : pipeline_(pipeline), monitor_(monitor) {}
+                                   const GroupSet* groups)
+    : pipeline_(pipeline), groups_(groups) {}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
@@ -85,7 +85,7 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(
     v1::ListModelsResponse* response) {
   const absl::Status status = RefuseUnknownFields(*request);
   if (!status.ok()) return FinishNow(context, status);
-  const auto served = monitor_->Model();
+  const auto served = groups_->Model();
   if (!served.ok()) return FinishNow(context, served.status());
   v1::ListModelsResponse::Model& model = *response->add_models();
   model.set_name(served->name);
@@ -99,7 +99,7 @@ absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
     const grpc::ByteBuffer& request) const {
   v1::GenerateRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   LOCKSTEP_ASSIGN_OR_RETURN(GenerateSpec spec,
                             ParseGenerateRequest(message, model));
   spec.deadline = context.deadline();
@@ -112,7 +112,7 @@ absl::StatusOr<PromptSpec> InferenceService::ParseTokenize(
   LOCKSTEP_RETURN_IF_ERROR(CheckAwaited(context));
   v1::TokenizeRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   return ParseTokenizeRequest(message, model);
 }
 
@@ -122,7 +122,7 @@ absl::StatusOr<DetokenizeSpec> InferenceService::ParseDetokenize(
   LOCKSTEP_RETURN_IF_ERROR(CheckAwaited(context));
   v1::DetokenizeRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
-  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, monitor_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   return ParseDetokenizeRequest(message, model);
 }
 

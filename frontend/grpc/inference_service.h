@@ -3,7 +3,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "frontend/generation/pipeline.h"
-#include "frontend/routing/worker_monitor.h"
+#include "frontend/routing/group_set.h"
 #include "proto/inference.grpc.pb.h"
 
 namespace lockstep {
@@ -20,7 +20,7 @@ class InferenceService
                       v1::Inference::Service>>>> {
  public:
   // Both must outlive every call.
-  InferenceService(Pipeline* pipeline, const WorkerMonitor* monitor);
+  InferenceService(Pipeline* pipeline, const GroupSet* groups);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -49,7 +49,7 @@ class InferenceService
       const grpc::ByteBuffer& request) const;
 
   Pipeline* const pipeline_;
-  const WorkerMonitor* const monitor_;
+  const GroupSet* const groups_;
 };
 
 }  // namespace lockstep

@@ -51,9 +51,9 @@ void Answer(const std::shared_ptr<http::ResponseWriter>& writer,
 
 }  // namespace
 
-Service::Service(Pipeline* pipeline, const WorkerMonitor* monitor)
+Service::Service(Pipeline* pipeline, const GroupSet* groups)
     : pipeline_(pipeline),
-      monitor_(monitor),
+      groups_(groups),
       created_s_(absl::ToUnixSeconds(absl::Now())) {}
 
 std::vector<http::Route> Service::Routes() {
@@ -114,7 +114,7 @@ std::vector<http::Route> Service::Routes() {
 absl::StatusOr<RequestContext> Service::MakeContext(
     const http::Request& request) {
   RequestContext context;
-  LOCKSTEP_ASSIGN_OR_RETURN(context.model, monitor_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(context.model, groups_->Model());
   context.request_id = request.request_id;
   context.has_request_id = request.Find("x-request-id") != nullptr;
   context.now_s = absl::ToUnixSeconds(absl::Now());
@@ -156,7 +156,7 @@ void Service::Tokenize(http::Request request, Writer writer) {
       },
       [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
         if (!encoded.ok()) return Answer(writer, encoded.status());
-        const auto model = monitor_->Model();
+        const auto model = groups_->Model();
         if (!model.ok()) return Answer(writer, model.status());
         Answer(writer,
                Json{{"count", encoded->token_ids.size()},
@@ -187,14 +187,14 @@ void Service::Detokenize(http::Request request, Writer writer) {
 }
 
 void Service::ListModels(Writer writer) const {
-  const auto model = monitor_->Model();
+  const auto model = groups_->Model();
   if (!model.ok()) return Answer(writer, model.status());
   Answer(writer, Json{{"object", "list"},
                       {"data", Json::array({ModelJson(*model, created_s_)})}});
 }
 
 void Service::GetModel(const http::Request& request, Writer writer) const {
-  const auto model = monitor_->Model();
+  const auto model = groups_->Model();
   if (!model.ok()) return Answer(writer, model.status());
   const absl::Status known = CheckModelName(request.wildcard, *model);
   if (!known.ok()) return Answer(writer, known);
@@ -206,7 +206,7 @@ void Service::Health(Writer writer) const {
     return Answer(writer,
                   absl::UnavailableError("the gateway is shutting down."));
   }
-  const auto model = monitor_->Model();
+  const auto model = groups_->Model();
   if (!model.ok()) return Answer(writer, model.status());
   writer->Send({200, {}, ""});
 }

@@ -12,20 +12,20 @@
 #include "frontend/http/router.h"
 #include "frontend/openai/request.h"
 #include "frontend/openai/unknown_fields.h"
-#include "frontend/routing/worker_monitor.h"
+#include "frontend/routing/group_set.h"
 
 namespace lockstep::openai {
 
 // OpenAI's API, with vLLM's additions, over the pipeline: converts, calls,
 // converts back. docs/openai.md lists the routes.
 //
-//   Service service(&pipeline, &monitor);
+//   Service service(&pipeline, &groups);
 //   http::Server::Start(options, service.Routes());
 //
 // Any thread. Both arguments, and this, must outlive every request.
 class Service {
  public:
-  Service(Pipeline* pipeline, const WorkerMonitor* monitor);
+  Service(Pipeline* pipeline, const GroupSet* groups);
 
   std::vector<http::Route> Routes();
 
@@ -49,7 +49,7 @@ class Service {
   absl::StatusOr<RequestContext> MakeContext(const http::Request& request);
 
   Pipeline* const pipeline_;
-  const WorkerMonitor* const monitor_;
+  const GroupSet* const groups_;
   const int64_t created_s_;  // of the model, to clients
   UnknownFields unknown_fields_;
   std::atomic<bool> draining_{false};

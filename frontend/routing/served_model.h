@@ -5,12 +5,23 @@
 
 namespace lockstep {
 
-// What a request needs to know of the model that answers it.
+// What a group says that it serves.
 struct ServedModel {
   std::string name;
   uint32_t max_context_tokens = 0;
   uint32_t vocabulary_size = 0;  // of the logits; the tokenizer may know fewer
   std::string fingerprint = {};  // of all that decides the bits of an answer
+  std::string version = {};      // of the worker
+  int64_t kv_capacity_tokens = 0;
 };
+
+// Whether groups that serve these give the same bits for the same request, so
+// that one may go on with the other's answer. Without max_tokens the context
+// is where an answer ends.
+inline bool GiveTheSameBits(const ServedModel& a, const ServedModel& b) {
+  return !a.fingerprint.empty() && a.fingerprint == b.fingerprint &&
+         a.version == b.version && a.name == b.name &&
+         a.max_context_tokens == b.max_context_tokens;
+}
 
 }  // namespace lockstep

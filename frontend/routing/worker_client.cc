@@ -70,12 +70,26 @@ absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
   return info;
 }
 
+absl::StatusOr<v1::ServerInfo> WorkerClient::GetServerInfo(
+    grpc::ClientContext* context) {
+  v1::ServerInfo info;
+  const grpc::Status status = worker_->GetServerInfo(context, {}, &info);
+  if (!status.ok()) return DescribeWorkerStatus(status, address_);
+  return info;
+}
+
 std::unique_ptr<grpc::ClientReader<grpc::health::v1::HealthCheckResponse>>
 WorkerClient::WatchHealth(grpc::ClientContext* context) {
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(v1::Worker::service_full_name());
   context->set_wait_for_ready(true);
   return health_->Watch(context, request);
+}
+
+std::unique_ptr<grpc::ClientReader<v1::Load>> WorkerClient::WatchLoad(
+    grpc::ClientContext* context) {
+  context->set_wait_for_ready(true);
+  return worker_->WatchLoad(context, {});
 }
 
 }  // namespace lockstep

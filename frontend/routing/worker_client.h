@@ -37,10 +37,16 @@ class WorkerClient {
   // Blocks; `context` bounds it.
   absl::StatusOr<v1::ModelInfo> GetModelInfo(grpc::ClientContext* context);
 
+  absl::StatusOr<v1::ServerInfo> GetServerInfo(grpc::ClientContext* context);
+
   // The worker's health, at once and on every change, for as long as it can be
   // reached. Waits for a connection.
   std::unique_ptr<grpc::ClientReader<grpc::health::v1::HealthCheckResponse>>
   WatchHealth(grpc::ClientContext* context);
+
+  // The group's load, the same way.
+  std::unique_ptr<grpc::ClientReader<v1::Load>> WatchLoad(
+      grpc::ClientContext* context);
 
  private:
   const std::string address_;

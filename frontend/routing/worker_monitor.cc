@@ -26,12 +26,19 @@ absl::Status Unreachable(const std::string& address) {
   return absl::UnavailableError(
       absl::StrCat("the worker at ", address,
                    " cannot be reached; start it, or name another with "
-                   "--worker_address."));
+                   "--workers."));
 }
 
 absl::Status NotReady(const std::string& address) {
   return absl::UnavailableError(absl::StrCat(
       "the worker at ", address, " is not ready: it is starting or leaving."));
+}
+
+absl::Status SaysNothing(const std::string& address, const absl::Status& why) {
+  if (absl::IsUnavailable(why)) return Unreachable(address);
+  return absl::UnavailableError(
+      absl::StrCat("the worker at ", address,
+                   " does not say what it serves: ", why.message()));
 }
 
 }  // namespace
@@ -104,13 +111,13 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
   if (!SetActive(&context)) return NotReady(client_->address());
   auto info = client_->GetModelInfo(&context);
   SetActive(nullptr);
-  if (absl::IsUnavailable(info.status()))
-    return Unreachable(client_->address());
-  if (!info.ok()) {
-    return absl::UnavailableError(absl::StrCat(
-        "the worker at ", client_->address(),
-        " does not say what it serves: ", info.status().message()));
-  }
+  if (!info.ok()) return SaysNothing(client_->address(), info.status());
+  grpc::ClientContext server_context;
+  server_context.set_deadline(context.deadline());
+  if (!SetActive(&server_context)) return NotReady(client_->address());
+  const auto server = client_->GetServerInfo(&server_context);
+  SetActive(nullptr);
+  if (!server.ok()) return SaysNothing(client_->address(), server.status());
   if (info->vocabulary_size() < tokenizer_vocabulary_size_ ||
       info->vocabulary_size() - tokenizer_vocabulary_size_ > kMostPadding) {
     return absl::UnavailableError(absl::StrCat(
@@ -119,8 +126,12 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
         " ids, but the tokenizer has ", tokenizer_vocabulary_size_,
         "; start the gateway with the --model of the worker."));
   }
-  return ServedModel{info->name(), info->max_context_tokens(),
-                     info->vocabulary_size(), info->fingerprint()};
+  return ServedModel{info->name(),
+                     info->max_context_tokens(),
+                     info->vocabulary_size(),
+                     info->fingerprint(),
+                     server->version(),
+                     int64_t{server->num_pages()} * server->page_size_tokens()};
 }
 
 void WorkerMonitor::Set(const absl::StatusOr<ServedModel>& model) {

@@ -45,7 +45,7 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   monitor.Start([&] { turns.Add(); });
   const auto unreachable = absl::UnavailableError(absl::StrCat(
       "the worker at ", worker.address(),
-      " cannot be reached; start it, or name another with --worker_address."));
+      " cannot be reached; start it, or name another with --workers."));
   EXPECT_EQ(monitor.Model().status().code(), absl::StatusCode::kUnavailable);
 
   worker.Start();
@@ -55,6 +55,8 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   EXPECT_EQ(monitor.Model()->max_context_tokens, 100);
   EXPECT_EQ(monitor.Model()->vocabulary_size, kVocabularySize);
   EXPECT_EQ(monitor.Model()->fingerprint, "bits");
+  EXPECT_EQ(monitor.Model()->version, "fake");
+  EXPECT_EQ(monitor.Model()->kv_capacity_tokens, 1600);
 
   worker.SetServing(false);
   turns.WaitFor(2);

@@ -40,7 +40,7 @@ class ServingTest : public TinyModelTest {
     auto gateway = Process::Start(
         "frontend/gateway",
         {tokenizer_flag, "--listen=127.0.0.1:0", "--http_listen=127.0.0.1:0",
-         absl::StrCat("--worker_address=", worker_address_)});
+         absl::StrCat("--workers=", worker_address_)});
     ASSERT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     const auto port = gateway_->WaitForPort(kTimeout);

@@ -149,6 +149,9 @@ FakeWorker::FakeWorker() {
   model_info_.set_name("fake");
   model_info_.set_max_context_tokens(100);
   model_info_.set_vocabulary_size(259);
+  server_info_.set_version("fake");
+  server_info_.set_num_pages(100);
+  server_info_.set_page_size_tokens(16);
 }
 
 FakeWorker::~FakeWorker() {
@@ -262,6 +265,15 @@ grpc::ServerUnaryReactor* FakeWorker::GetModelInfo(
   *response = model_info_;
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(ToGrpc(model_info_error_));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* FakeWorker::GetServerInfo(
+    grpc::CallbackServerContext* context, const v1::GetServerInfoRequest*,
+    v1::ServerInfo* response) {
+  *response = server_info_;
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(grpc::Status::OK);
   return reactor;
 }
 

@@ -65,6 +65,9 @@ class FakeWorker : private v1::Worker::CallbackService {
   // vocabulary, unless changed.
   v1::ModelInfo& model_info() { return model_info_; }
 
+  // Before Start; of version "fake", with room for 1600 tokens, unless changed.
+  v1::ServerInfo& server_info() { return server_info_; }
+
   // Before Start; what GetModelInfo answers instead.
   void set_model_info_error(absl::Status error) {
     model_info_error_ = std::move(error);
@@ -100,8 +103,13 @@ class FakeWorker : private v1::Worker::CallbackService {
   grpc::ServerUnaryReactor* GetModelInfo(grpc::CallbackServerContext* context,
                                          const v1::GetModelInfoRequest* request,
                                          v1::ModelInfo* response) override;
+  grpc::ServerUnaryReactor* GetServerInfo(
+      grpc::CallbackServerContext* context,
+      const v1::GetServerInfoRequest* request,
+      v1::ServerInfo* response) override;
 
   v1::ModelInfo model_info_;
+  v1::ServerInfo server_info_;
   absl::Status model_info_error_;
   int port_ = 0;
   std::unique_ptr<GrpcServer> server_;

@@ -63,7 +63,7 @@ class GatewayTest : public ::testing::Test {
     GatewayOptions options;
     options.listen = "127.0.0.1:0";
     options.http_listen = "127.0.0.1:0";
-    options.worker_address = worker_.address();
+    options.workers = {worker_.address()};
     options.drain_timeout = absl::Seconds(30);
     auto gateway = Gateway::Start(
         options, &tokenizer_,

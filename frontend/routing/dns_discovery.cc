@@ -1,0 +1,106 @@
+#include "frontend/routing/dns_discovery.h"
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+#include <glog/logging.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace lockstep {
+namespace {
+
+constexpr int kMaxPort = 65'535;
+
+// "10.0.0.7:50052" or "[fd00::7]:50052".
+std::string FormatAddress(const addrinfo& info, int port) {
+  char host[NI_MAXHOST];
+  if (getnameinfo(info.ai_addr, info.ai_addrlen, host, sizeof(host), nullptr, 0,
+                  NI_NUMERICHOST) != 0) {
+    return "";
+  }
+  return info.ai_family == AF_INET6 ? absl::StrCat("[", host, "]:", port)
+                                    : absl::StrCat(host, ":", port);
+}
+
+}  // namespace
+
+absl::StatusOr<DnsName> ParseDnsName(absl::string_view flag,
+                                     absl::string_view value) {
+  DnsName name;
+  absl::string_view rest = value;
+  const bool is_dns = absl::ConsumePrefix(&rest, "dns:");
+  const size_t colon = rest.rfind(':');
+  if (is_dns && colon != absl::string_view::npos && colon > 0 &&
+      absl::SimpleAtoi(rest.substr(colon + 1), &name.port) && name.port > 0 &&
+      name.port <= kMaxPort) {
+    name.host = std::string(rest.substr(0, colon));
+    return name;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, " is \"", value,
+      "\"; it must be dns:name:port with a port of 1 to ", kMaxPort, "."));
+}
+
+absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name) {
+  addrinfo hints = {};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(name.host.c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot resolve ", name.host, ": ", gai_strerror(error)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found,
+                                                                 freeaddrinfo);
+  std::vector<std::string> addresses;
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    addresses.push_back(FormatAddress(*info, name.port));
+  }
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()),
+                  addresses.end());
+  return addresses;
+}
+
+void DnsDiscovery::Start() {
+  thread_ = std::thread([this] { Follow(); });
+  pthread_setname_np(thread_.native_handle(), "discovery");
+}
+
+void DnsDiscovery::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void DnsDiscovery::Follow() {
+  while (true) {
+    Look();
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(
+            absl::Condition(this, &DnsDiscovery::IsStopping), interval_)) {
+      return;
+    }
+  }
+}
+
+void DnsDiscovery::Look() {
+  const auto addresses = resolve_();
+  LOG_IF(WARNING, !addresses.ok() && addresses.status() != failure_)
+      << addresses.status().message() << "; the workers stay as they were";
+  failure_ = addresses.status();
+  if (!addresses.ok() || *addresses == addresses_) return;
+  addresses_ = *addresses;
+  listener_(addresses_);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,73 @@
+#include "frontend/routing/dns_discovery.h"
+
+#include <absl/synchronization/notification.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+namespace {
+
+using Addresses = std::vector<std::string>;
+
+TEST(ParseDnsName, TakesANameAndAPort) {
+  const auto name = ParseDnsName("worker_discovery", "dns:workers.ns:50052");
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(name->host, "workers.ns");
+  EXPECT_EQ(name->port, 50052);
+  for (const char* bad : {"", "workers:1", "dns:workers", "dns::1", "dns:a:0",
+                          "dns:a:65536", "dns:a:b", "dns:a:"}) {
+    EXPECT_EQ(ParseDnsName("worker_discovery", bad).status(),
+              absl::InvalidArgumentError(
+                  std::string("--worker_discovery is \"") + bad +
+                  "\"; it must be dns:name:port with a port of 1 to 65535."));
+  }
+}
+
+TEST(Resolve, GivesEachAddressOnceWithThePort) {
+  const auto addresses = Resolve({"127.0.0.1", 7});
+  ASSERT_TRUE(addresses.ok()) << addresses.status();
+  EXPECT_EQ(*addresses, Addresses{"127.0.0.1:7"});
+  EXPECT_EQ(Resolve({"::1", 7}).value_or(Addresses{}), Addresses{"[::1]:7"});
+  EXPECT_EQ(Resolve({"", 7}).status().code(), absl::StatusCode::kUnavailable);
+}
+
+// What it tells of a list of answers, the last of which comes again.
+std::vector<Addresses> Told(std::vector<absl::StatusOr<Addresses>> answers,
+                            size_t expected) {
+  size_t next = 0;
+  std::vector<Addresses> told;
+  absl::Notification all_asked;
+  DnsDiscovery discovery(
+      [&] {
+        const auto& answer = answers[std::min(next, answers.size() - 1)];
+        if (++next == answers.size() + 1) all_asked.Notify();
+        return answer;
+      },
+      [&](const Addresses& addresses) { told.push_back(addresses); },
+      absl::Milliseconds(1));
+  discovery.Start();
+  all_asked.WaitForNotification();
+  discovery.Stop();
+  EXPECT_EQ(told.size(), expected);
+  return told;
+}
+
+TEST(DnsDiscovery, TellsOfEachChangeOnce) {
+  EXPECT_EQ(Told({Addresses{"a:1"}, Addresses{"a:1"}, Addresses{"a:1", "b:1"},
+                  Addresses{"b:1"}},
+                 3),
+            (std::vector<Addresses>{{"a:1"}, {"a:1", "b:1"}, {"b:1"}}));
+}
+
+TEST(DnsDiscovery, WhatCannotBeResolvedStays) {
+  const absl::Status failure = absl::UnavailableError("no such name");
+  EXPECT_EQ(
+      Told({failure, Addresses{"a:1"}, failure, failure, Addresses{"a:1"}}, 1),
+      std::vector<Addresses>{{"a:1"}});
+}
+
+}  // namespace
+}  // namespace lockstep

@@ -1,0 +1,277 @@
+#include "frontend/routing/group_set.h"
+
+#include <absl/strings/str_cat.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace lockstep {
+namespace {
+
+GroupLoad ToGroupLoad(const v1::Load& load) {
+  const int64_t held =
+      int64_t{load.total_pages()} - load.free_pages() - load.cached_pages();
+  return {
+      .waiting_tokens = load.waiting_tokens(),
+      .sequences = int64_t{load.running_sequences()} + load.waiting_sequences(),
+      .kv_usage = load.total_pages() == 0
+                      ? 0
+                      : static_cast<double>(held) / load.total_pages()};
+}
+
+}  // namespace
+
+absl::Time RoutingNow() {
+  return absl::UnixEpoch() +
+         absl::FromChrono(TimerThread::Clock::now().time_since_epoch());
+}
+
+TimerThread::Clock::time_point ToTimerClock(absl::Time time) {
+  return TimerThread::Clock::time_point(
+      absl::ToChronoNanoseconds(time - absl::UnixEpoch()));
+}
+
+GroupSet::GroupSet(const GroupSetOptions& options,
+                   std::unique_ptr<RoutingPolicy> policy)
+    : options_(options),
+      balancer_(std::move(policy), options.balancer),
+      budget_(options.retry_budget) {}
+
+void GroupSet::Start(std::function<void()> on_change) {
+  on_change_ = std::move(on_change);
+}
+
+void GroupSet::SetAddresses(const std::vector<std::string>& addresses) {
+  std::vector<std::string> known;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, member] : members_) {
+      known.push_back(member->client->address());
+    }
+  }
+  const auto has = [](const std::vector<std::string>& list,
+                      const std::string& address) {
+    return std::find(list.begin(), list.end(), address) != list.end();
+  };
+  for (const std::string& address : addresses) {
+    if (!has(known, address)) Add(address);
+  }
+  for (const std::string& address : known) {
+    if (!has(addresses, address)) Remove(address);
+  }
+}
+
+void GroupSet::Add(const std::string& address) {
+  auto owned = std::make_unique<Member>(address);
+  Member* const member = owned.get();
+  GroupId id = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    id = ++last_id_;
+    balancer_.AddGroup(id, address);
+    members_.emplace(id, std::move(owned));
+    member->monitor = std::make_unique<WorkerMonitor>(
+        member->client.get(), options_.tokenizer_vocabulary_size);
+    member->load = std::make_unique<LoadWatch>(
+        member->client.get(),
+        [this, id](const v1::Load& load) { OnLoad(id, load); });
+  }
+  member->monitor->Start(
+      [this, id, member] { OnMonitorChange(id, *member->monitor); });
+  member->load->Start();
+}
+
+void GroupSet::Remove(const std::string& address) {
+  LOG(INFO) << "the worker at " << address << " gets no more requests";
+  std::unique_ptr<Member> removed;
+  bool turned = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found =
+        std::find_if(members_.begin(), members_.end(), [&](const auto& entry) {
+          return entry.second->client->address() == address;
+        });
+    balancer_.RemoveGroup(found->first);
+    removed = std::move(found->second);
+    members_.erase(found);
+    turned = ChooseServed();
+  }
+  removed->load->Stop();
+  removed->monitor->Stop();
+  if (!turned) return;
+  absl::MutexLock lock(&change_mutex_);
+  on_change_();
+}
+
+void GroupSet::Stop() {
+  std::vector<Member*> members;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, member] : members_) members.push_back(member.get());
+  }
+  for (Member* member : members) {
+    member->load->Stop();
+    member->monitor->Stop();
+  }
+}
+
+void GroupSet::OnMonitorChange(GroupId id, const WorkerMonitor& monitor) {
+  const auto model = monitor.Model();
+  bool turned = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = members_.find(id);
+    if (found == members_.end()) return;
+    Member& member = *found->second;
+    member.model =
+        model.ok() ? std::make_shared<const ServedModel>(*model) : nullptr;
+    if (model.ok()) balancer_.OnNewGroup(id, model->kv_capacity_tokens);
+    turned = ChooseServed();
+    WarnIfOther(member);
+  }
+  if (!turned) return;
+  absl::MutexLock lock(&change_mutex_);
+  on_change_();
+}
+
+bool GroupSet::ChooseServed() {
+  const ServedModel* first = nullptr;  // of those ready, best with the old name
+  for (const auto& [id, member] : members_) {
+    if (member->model == nullptr) continue;
+    const bool has_name =
+        served_.has_value() && member->model->name == served_->name;
+    if (first == nullptr || (has_name && first->name != served_->name)) {
+      first = member->model.get();
+    }
+  }
+  const bool was_ready = served_.has_value();
+  if (first == nullptr) {
+    served_ = std::nullopt;
+    return was_ready;
+  }
+  ServedModel served = *first;
+  for (const auto& [id, member] : members_) {
+    if (member->model == nullptr || member->model->name != served.name)
+      continue;
+    served.max_context_tokens =
+        std::min(served.max_context_tokens, member->model->max_context_tokens);
+    served.vocabulary_size =
+        std::min(served.vocabulary_size, member->model->vocabulary_size);
+  }
+  served_ = std::move(served);
+  return !was_ready;
+}
+
+void GroupSet::WarnIfOther(const Member& member) const {
+  if (member.model == nullptr || !served_.has_value()) return;
+  const std::string& address = member.client->address();
+  if (member.model->name != served_->name) {
+    LOG(WARNING) << "the worker at " << address << " serves "
+                 << member.model->name << " and others " << served_->name
+                 << ": it gets no requests";
+    return;
+  }
+  for (const auto& [id, other] : members_) {
+    if (other.get() == &member || other->model == nullptr ||
+        other->model->name != served_->name ||
+        GiveTheSameBits(*member.model, *other->model)) {
+      continue;
+    }
+    LOG(WARNING) << "the workers at " << address << " and "
+                 << other->client->address()
+                 << " differ in fingerprint, version or context: neither goes "
+                    "on with the other's answers";
+    return;
+  }
+}
+
+void GroupSet::OnLoad(GroupId id, const v1::Load& load) {
+  absl::MutexLock lock(&mutex_);
+  balancer_.OnLoad(id, ToGroupLoad(load), RoutingNow());
+}
+
+absl::StatusOr<ServedModel> GroupSet::Model() const {
+  absl::MutexLock lock(&mutex_);
+  if (served_.has_value()) return *served_;
+  if (members_.empty()) {
+    return absl::UnavailableError("no worker is known yet.");
+  }
+  const auto first = members_.begin()->second->monitor->Model();
+  // It became ready, and this is not told yet.
+  if (first.ok()) return absl::UnavailableError("no worker is ready yet.");
+  if (members_.size() == 1) return first.status();
+  return absl::UnavailableError(
+      absl::StrCat("none of ", members_.size(),
+                   " workers is ready: ", first.status().message()));
+}
+
+bool GroupSet::Fits(const Member& member, const ServedModel* continues) const {
+  return member.model != nullptr && served_.has_value() &&
+         member.model->name == served_->name &&
+         (continues == nullptr || GiveTheSameBits(*member.model, *continues));
+}
+
+std::optional<GroupSet::Lease> GroupSet::Pick(const Wish& wish) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<GroupId> candidates;
+  for (const auto& [id, member] : members_) {
+    const bool is_excluded =
+        std::find(wish.excluded.begin(), wish.excluded.end(), id) !=
+        wish.excluded.end();
+    if (!is_excluded && Fits(*member, wish.continues)) candidates.push_back(id);
+  }
+  if (candidates.empty()) return std::nullopt;
+  const Balancer::Share share =
+      balancer_.Pick(wish.route, wish.sequences, candidates, RoutingNow());
+  const Member& member = *members_.at(share.group);
+  return Lease(this, member.client, member.model, share);
+}
+
+bool GroupSet::HasGroup(const ServedModel* continues) const {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const auto& entry) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+                       return Fits(*entry.second, continues);
+                     });
+}
+
+int GroupSet::num_ready() const {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<int>(std::count_if(
+      members_.begin(), members_.end(),
+      [](const auto& entry) { return entry.second->model != nullptr; }));
+}
+
+void GroupSet::OnRequest() {
+  absl::MutexLock lock(&mutex_);
+  budget_.OnRequest();
+}
+
+bool GroupSet::TakeRetry() {
+  absl::MutexLock lock(&mutex_);
+  return budget_.Take();
+}
+
+GroupSet::Lease::~Lease() {
+  if (set_ == nullptr) return;
+  absl::MutexLock lock(&set_->mutex_);
+  set_->balancer_.OnEnd(share_);
+}
+
+void GroupSet::Lease::OnAccepted() {
+  absl::MutexLock lock(&set_->mutex_);
+  set_->balancer_.OnAccepted(&share_);
+}
+
+void GroupSet::Lease::OnToken() {
+  absl::MutexLock lock(&set_->mutex_);
+  set_->balancer_.OnToken(&share_, RoutingNow());
+}
+
+void GroupSet::Lease::OnFailure() {
+  absl::MutexLock lock(&set_->mutex_);
+  set_->balancer_.OnFailure(&share_, RoutingNow());
+}
+
+}  // namespace lockstep

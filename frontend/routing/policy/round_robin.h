@@ -1,0 +1,17 @@
+#pragma once
+
+#include "frontend/routing/policy/routing_policy.h"
+
+namespace lockstep {
+
+// Each group in its turn, whatever its load.
+class RoundRobin : public RoutingPolicy {
+ public:
+  size_t Pick(const RouteRequest& request,
+              absl::Span<const GroupView> groups) override;
+
+ private:
+  GroupId last_ = 0;
+};
+
+}  // namespace lockstep
