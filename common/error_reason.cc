@@ -39,7 +39,7 @@ constexpr ErrorReasonEntry kReasons[] = {
     {ErrorReason::kUnavailable, "UNAVAILABLE", StatusCode::kUnavailable, true,
      "none of those below; the message says more"},
     {ErrorReason::kWorkerStarting, "WORKER_STARTING", StatusCode::kUnavailable,
-     true, "the worker group forms, loads or warms up"},
+     true, "the worker group has formed and loads or warms up"},
     {ErrorReason::kWorkerDraining, "WORKER_DRAINING", StatusCode::kUnavailable,
      true, "the worker group takes no new requests"},
     {ErrorReason::kWorkerStopped, "WORKER_STOPPED", StatusCode::kUnavailable,

@@ -25,9 +25,15 @@ TEST(ErrorReason, EachEntryIsAtTheNumberOfItsReasonUnderANameOfItsOwn) {
   EXPECT_EQ(ErrorReasons().back().reason, ErrorReason::kInternal);
 }
 
-TEST(ErrorReason, ThePageHasTheTable) {
+TEST(ErrorReason, ThePageHasTheTableAndNothingElse) {
   std::ifstream file("docs/errors.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
+  size_t rows = 0;
+  for (size_t at = page.find("` | "); at != page.npos;
+       at = page.find("` | ", at + 1)) {
+    ++rows;
+  }
+  EXPECT_EQ(rows, ErrorReasons().size());
   for (const ErrorReasonEntry& entry : ErrorReasons()) {
     EXPECT_THAT(page, HasSubstr(absl::StrCat(
                           "\n| ", absl::StatusCodeToString(entry.code), " | `",
@@ -49,22 +55,23 @@ TEST(ErrorReason, AnErrorHasCodeWordsReasonAndWhatElseIsKnown) {
 }
 
 TEST(ErrorReason, WhatHasNoneGetsItsCodes) {
-  const absl::Status invalid = WithDefaultReason(absl::InvalidArgumentError("n"));
+  const absl::Status invalid =
+      WithDefaultReason(absl::InvalidArgumentError("n"));
   EXPECT_EQ(ErrorReasonOf(invalid), "INVALID_REQUEST");
   EXPECT_EQ(RetryDelayOf(invalid), std::nullopt);
-  EXPECT_EQ(RetryDelayOf(WithDefaultReason(absl::ResourceExhaustedError("full"))),
-            absl::Seconds(1));
+  EXPECT_EQ(
+      RetryDelayOf(WithDefaultReason(absl::ResourceExhaustedError("full"))),
+      absl::Seconds(1));
   EXPECT_TRUE(WithDefaultReason(absl::OkStatus()).ok());
-  EXPECT_EQ(ErrorReasonOf(WithDefaultReason(absl::DataLossError("no entry"))), "");
+  EXPECT_EQ(ErrorReasonOf(WithDefaultReason(absl::DataLossError("no entry"))),
+            "");
   const absl::Status slow = MakeError(ErrorReason::kSlowReader, "slow");
   EXPECT_EQ(WithDefaultReason(slow), slow);
 }
 
 TEST(ErrorReason, OtherWordsKeepTheReason) {
-  const absl::Status status =
-      WithMessage(MakeError(ErrorReason::kGroupFailed, "rank 1", {}),
-                  "the "
-                  "worker: rank 1");
+  const absl::Status status = WithMessage(
+      MakeError(ErrorReason::kGroupFailed, "rank 1", {}), "the worker: rank 1");
   EXPECT_EQ(status.message(), "the worker: rank 1");
   EXPECT_EQ(ErrorReasonOf(status), "GROUP_FAILED");
 }

@@ -98,7 +98,8 @@ TEST_P(RealTokenizers, EncodeAwkwardStringsAsHuggingFaceDoes) {
 }
 
 TEST_P(RealTokenizers, DecodeRandomIdsAsHuggingFaceDoes) {
-  for (const Json& row : Golden()["random"]) {
+  const Json golden = Golden();
+  for (const Json& row : golden["random"]) {
     const Ids ids = row["ids"];
     EXPECT_EQ(Decode(ids, false), row["text"].get<std::string>());
     EXPECT_EQ(Decode(ids, true), row["skipped"].get<std::string>());
@@ -157,7 +158,8 @@ TEST_P(RealTokenizers, DecodeInPiecesWhatTheyDecodeAtOnce) {
 
 TEST_P(RealTokenizers, DecodeAwkwardStringsInPieces) {
   std::mt19937 random(1);
-  for (const Json& row : Golden()["ids"]) {
+  const Json golden = Golden();
+  for (const Json& row : golden["ids"]) {
     ASSERT_NO_FATAL_FAILURE(ExpectPiecesMakeTheWhole(row, false, random));
   }
 }

@@ -22,7 +22,8 @@ constexpr absl::Duration kFollowersTimeout = absl::Seconds(3);
 // For the last messages of streams that have ended.
 constexpr int kServerGraceMs = 500;
 constexpr int kQueuedContexts = 8;
-// In which the steps that end the last requests are done.
+// In which the steps that end the last requests are done; who hangs is known
+// some heartbeats later.
 constexpr std::chrono::seconds kHurryLimit{3};
 
 RequestInbox::Limits InboxLimits(const WorkerOptions& options,
@@ -43,11 +44,12 @@ OutputStream::Options StreamOptions(const Rank& rank) {
   return options;
 }
 
-// Slow steps are no reason to take a group out of service; that which the
-// watchdog ends and that does not end is one to kill it.
+// Slow steps are no reason to take a group out of service; one that the
+// watchdog did not end is one to kill it. What the watchdog derives is less
+// than kLive.
 HealthBoard::WorkLimits LimitsOf(absl::Duration step_timeout) {
   constexpr absl::Duration kReady = absl::Minutes(1);
-  constexpr absl::Duration kLive = absl::Minutes(10);
+  constexpr absl::Duration kLive = absl::Hours(1);
   if (step_timeout <= absl::ZeroDuration()) {
     return {.ready = kReady, .live = kLive};
   }
@@ -116,7 +118,7 @@ absl::Status Leader::Prepare() {
   LOCKSTEP_ASSIGN_OR_RETURN(
       server_, GrpcServer::Start(options_.listen, "listen", {&service_},
                                  {v1::Worker::service_full_name()}));
-  admission_.OnServing([this](bool serving) { OnServing(serving); });
+  admission_.OnState([this](v1::ServingState state) { OnState(state); });
   if (const absl::Status met = rank_->MeetRanks(collective_address_);
       !met.ok()) {
     // That a rank left may be seen here first.
@@ -161,12 +163,24 @@ void Leader::OnStepEnd(const SchedulerStats& stats) {
 }
 
 void Leader::OnWarm(const absl::Status& status) {
-  if (!status.ok()) return;
-  admission_.Open();
-  if (admission_.state() != v1::SERVING) {  // it was drained before
-    health_->Enter(Phase::kDraining);
-    return;
+  if (status.ok()) admission_.Open();
+}
+
+void Leader::OnState(v1::ServingState state) {
+  server_->SetServing(state == v1::SERVING);
+  switch (state) {
+    case v1::STARTING:
+      return health_->Enter(Phase::kWarmingUp);
+    case v1::SERVING:
+      health_->Enter(Phase::kReady);
+      return Announce();
+    default:
+      return health_->Enter(Phase::kDraining);
   }
+}
+
+void Leader::Announce() {
+  if (std::exchange(is_announced_, true)) return;
   const std::string host(options_.listen, 0, options_.listen.rfind(':'));
   std::printf("worker: serving %s on %s:%d\n",
               options_.served_model_name.c_str(), host.c_str(),
@@ -174,24 +188,25 @@ void Leader::OnWarm(const absl::Status& status) {
   std::fflush(stdout);
 }
 
-void Leader::OnServing(bool serving) {
-  server_->SetServing(serving);
-  health_->Enter(serving ? Phase::kReady : Phase::kDraining);
-}
-
 // A step that hangs must not keep the process after a second signal.
 void Leader::Hurry() {
   drain_.Hurry();
-  hurry_timer_ =
-      admission_.timers().At(Admission::Clock::now() + kHurryLimit, [this] {
-        failure_->Report(
-            {.rank = options_.rank.rank,
-             .kind = v1::STEP_OVERDUE,
-             .reason = absl::StrCat(
-                 "the last requests did not end within ",
-                 absl::FormatDuration(absl::FromChrono(kHurryLimit)),
-                 " of the end of the drain.")});
-      });
+  hurry_timer_ = admission_.timers().At(Admission::Clock::now() + kHurryLimit,
+                                        [this] { EndOverdueStep(); });
+}
+
+// Heartbeats tell which rank the others wait for; alone it is this one.
+void Leader::EndOverdueStep() {
+  if (StepProgress* const progress = source_.progress()) {
+    progress->SetOverdue(progress->Read().step());
+    return;
+  }
+  failure_->Report({.rank = options_.rank.rank,
+                    .kind = v1::STEP_OVERDUE,
+                    .reason = absl::StrCat(
+                        "the last requests did not end within ",
+                        absl::FormatDuration(absl::FromChrono(kHurryLimit)),
+                        " of the end of the drain.")});
 }
 
 void Leader::OnFailure(const GroupFailure::Cause& cause) {
@@ -200,8 +215,8 @@ void Leader::OnFailure(const GroupFailure::Cause& cause) {
                 {.metadata = {{"rank", absl::StrCat(cause.rank)},
                               {"kind", v1::FailureKind_Name(cause.kind)}},
                  .retry_delay = std::nullopt});
-  admission_.Close(v1::FAILED, status);
   health_->Enter(Phase::kFailed, cause.ToString());
+  admission_.Close(v1::FAILED, status);
   inbox_.Close(status);
   rank_->AbortCollective(cause.ToString());
   source_.TellFailure(cause);

@@ -45,10 +45,12 @@ class Leader {
   absl::Status Prepare();
   absl::Status Serve();
   void OnWarm(const absl::Status& status);
-  void OnServing(bool serving);
+  void OnState(v1::ServingState state);
+  void Announce();
   void OnFailure(const GroupFailure::Cause& cause);
   void OnStepEnd(const SchedulerStats& stats);
   void Hurry();
+  void EndOverdueStep();
 
   const WorkerOptions options_;
   Rank* const rank_;
@@ -64,6 +66,7 @@ class Leader {
   WorkerService service_;
   std::unique_ptr<GrpcServer> server_;
   WarmUp warm_up_;
+  bool is_announced_ = false;              // OnState's
   std::atomic<uint64_t> hurry_timer_ = 0;  // 0: none
 };
 

@@ -81,10 +81,8 @@ absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
 template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
                    Membership membership, LocalRanks& local_ranks,
-                   HealthBoard& health) {
+                   GroupFailure& failure, HealthBoard& health) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
-  // Outlives all that may take its time once the group has failed.
-  GroupFailure failure{GroupFailure::Options()};
   absl::Status status;
   {
     Role role(options, &rank, std::move(membership), &failure, &health);
@@ -96,6 +94,8 @@ absl::Status RunAs(const WorkerOptions& options, Rank& rank,
 
 absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
                        HealthBoard& health) {
+  // Outlives all that may take its time once the group has failed.
+  GroupFailure failure{GroupFailure::Options()};
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
   LOCKSTEP_RETURN_IF_ERROR(CheckCanListen(options.listen, "listen"));
   LOCKSTEP_ASSIGN_OR_RETURN(auto rendezvous,
@@ -113,11 +113,13 @@ absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
                             Gather(*rendezvous, options, *rank, *local_ranks));
   return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks,
-                       health);
+                       failure, health);
 }
 
 absl::Status RunFollower(const WorkerOptions& options,
                          const Arguments& arguments, HealthBoard& health) {
+  // As RunLeader's.
+  GroupFailure failure{GroupFailure::Options()};
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto local_ranks,
@@ -134,7 +136,7 @@ absl::Status RunFollower(const WorkerOptions& options,
                  .report_every = kReportEvery,
                  .check = [&] { return local_ranks->Check(); }}));
   return RunAs<Follower>(options, *rank, std::move(membership), *local_ranks,
-                         health);
+                         failure, health);
 }
 
 absl::Status Run(int argc, char** argv) {
@@ -144,7 +146,7 @@ absl::Status Run(int argc, char** argv) {
   LOG(INFO) << options.ToString();
   // Until a leader serves, or a follower has joined.
   ExitAtTermination("worker");
-  HealthBoard health;
+  HealthBoard health(absl::StrCat("rank ", options.rank.rank, ": "));
   std::unique_ptr<HealthServer> health_server;
   if (!options.health_listen.empty()) {
     LOCKSTEP_ASSIGN_OR_RETURN(

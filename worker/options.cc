@@ -224,6 +224,9 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
   const Placement placement = PlacementFromFlags();
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckAddressFlag("leader_address", LeaderAddress(placement.local_ranks),
+                       /*least_port=*/placement.rank == 0 ? 0 : 1));
   const std::string health_listen = HealthAddress(placement.rank);
   if (!health_listen.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag("health_listen", health_listen,

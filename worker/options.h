@@ -19,7 +19,7 @@ struct WorkerOptions {
   std::string leader_address;  // host:port of the rendezvous
   int num_nodes = 1;
   int node_rank = 0;
-  // This process started the ranks after it on this host, or was started so.
+  // This process is its host's first rank and starts those after it.
   bool starts_local_ranks = false;
   absl::Duration group_timeout;
   absl::Duration drain_timeout;

@@ -37,8 +37,8 @@ void HealthBoard::Enter(Phase phase, absl::string_view detail) {
     phase_ = phase;
     detail_ = std::string(detail);
   }
-  LOG(INFO) << "phase: " << PhaseName(phase) << (detail.empty() ? "" : ": ")
-            << detail;
+  LOG(INFO) << who_ << "phase: " << PhaseName(phase)
+            << (detail.empty() ? "" : ": ") << detail;
 }
 
 void HealthBoard::SetWork(WorkLimits limits,

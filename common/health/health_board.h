@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace lockstep {
 
@@ -34,7 +35,7 @@ struct HealthReport {
 
 // What a process knows of its own health.
 //
-//   HealthBoard board;
+//   HealthBoard board("rank 0: ");
 //   board.Enter(Phase::kLoading, "the model");  // and one line in the log
 //   board.Enter(Phase::kReady);
 //   board.report();
@@ -49,6 +50,9 @@ class HealthBoard {
     absl::Duration live;
   };
 
+  // `who` begins its lines in the log, where several processes share one.
+  explicit HealthBoard(std::string who = "") : who_(std::move(who)) {}
+
   void Enter(Phase phase, absl::string_view detail = "");
 
   // `overdue` says since when something has been due without any progress; zero
@@ -60,6 +64,7 @@ class HealthBoard {
   HealthReport report() const;
 
  private:
+  const std::string who_;
   mutable absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStarting;
   std::string detail_ ABSL_GUARDED_BY(mutex_);

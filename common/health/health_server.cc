@@ -1,7 +1,9 @@
 #include "common/health/health_server.h"
 
 #include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <pthread.h>
 
@@ -9,6 +11,10 @@
 #include <optional>
 #include <set>
 #include <utility>
+
+#include "common/error_reason.h"
+#include "common/grpc_status.h"
+#include "common/server_limits.h"
 
 namespace lockstep {
 namespace {
@@ -18,11 +24,13 @@ using grpc::health::v1::HealthCheckResponse;
 using Service = grpc::health::v1::Health::AsyncService;
 
 // What comes out of the queue.
-class Event {
+class Tag {
  public:
-  virtual ~Event() = default;
-  virtual void Happen(bool ok) = 0;
+  virtual ~Tag() = default;
+  virtual void Run(bool ok) = 0;
 };
+
+constexpr size_t kMostNameBytes = 100;  // of a service, in a message
 
 // Metadata are printable ASCII.
 std::string Printable(std::string text) {
@@ -46,11 +54,28 @@ class HealthServer::Calls {
     ready_names_.insert({"", "readiness"});
   }
 
+  // Until Stop, and the end of all calls.
   void Run();
+
+  // Any thread; once, when the server has been shut down.
+  void Stop() { alarm_.Set(queue_, std::chrono::system_clock::now(), &stop_); }
 
  private:
   class Check;
   class Watch;
+
+  // After it nothing may be begun on the queue.
+  class StopTag final : public Tag {
+   public:
+    explicit StopTag(Calls* calls) : calls_(calls) {}
+    void Run(bool /*ok*/) override {
+      calls_->is_stopping_ = true;
+      calls_->queue_->Shutdown();
+    }
+
+   private:
+    Calls* const calls_;
+  };
 
   // Nothing for a service that is not there.
   std::optional<HealthCheckResponse::ServingStatus> StatusOf(
@@ -67,17 +92,20 @@ class HealthServer::Calls {
   const HealthBoard* const board_;
   std::set<std::string> ready_names_;
   std::set<Watch*> watches_;
+  bool is_stopping_ = false;
+  StopTag stop_{this};
+  grpc::Alarm alarm_;
 };
 
-class HealthServer::Calls::Check final : public Event {
+class HealthServer::Calls::Check final : public Tag {
  public:
   explicit Check(Calls* calls) : calls_(calls) {
     calls_->service_->RequestCheck(&context_, &request_, &responder_,
                                    calls_->queue_, calls_->queue_, this);
   }
 
-  void Happen(bool ok) override {
-    if (!ok || std::exchange(has_come_, true)) {
+  void Run(bool ok) override {
+    if (!ok || calls_->is_stopping_ || std::exchange(has_come_, true)) {
       delete this;
       return;
     }
@@ -93,9 +121,11 @@ class HealthServer::Calls::Check final : public Event {
     context_.AddTrailingMetadata("lockstep-detail", Printable(report.detail));
     const auto status = calls_->StatusOf(request_.service(), report);
     if (!status.has_value()) {
+      const std::string name = request_.service().substr(0, kMostNameBytes);
       responder_.FinishWithError(
-          grpc::Status(grpc::StatusCode::NOT_FOUND,
-                       "there is no such service; try liveness or readiness."),
+          ToGrpc(absl::NotFoundError(
+              absl::StrCat("there is no service \"", absl::CHexEscape(name),
+                           "\" here; try liveness or readiness."))),
           this);
       return;
     }
@@ -120,7 +150,7 @@ class HealthServer::Calls::Watch {
                                    calls_->queue_, calls_->queue_, &come_);
   }
 
-  void Look() {
+  void SendIfChanged() {
     if (is_writing_ || is_finishing_) return;
     const auto status =
         calls_->StatusOf(request_.service(), calls_->board_->report())
@@ -132,11 +162,11 @@ class HealthServer::Calls::Watch {
   }
 
  private:
-  class Step final : public Event {
+  class Handler final : public Tag {
    public:
-    Step(Watch* watch, void (Watch::*what)(bool))
+    Handler(Watch* watch, void (Watch::*what)(bool))
         : watch_(watch), what_(what) {}
-    void Happen(bool ok) override { (watch_->*what_)(ok); }
+    void Run(bool ok) override { (watch_->*what_)(ok); }
 
    private:
     Watch* const watch_;
@@ -148,54 +178,51 @@ class HealthServer::Calls::Watch {
       delete this;
       return;
     }
+    if (calls_->is_stopping_) return;  // it is over, too
     new Watch(calls_);
-    if (calls_->watches_.size() >= kMostWatches) {
-      Finish(grpc::Status(
-          grpc::StatusCode::RESOURCE_EXHAUSTED,
-          absl::StrCat(kMostWatches, " calls watch the health already.")));
-      return;
-    }
+    if (calls_->watches_.size() >= kMostWatches) return Refuse();
     calls_->watches_.insert(this);
-    Look();
+    SendIfChanged();
   }
 
+  void Refuse() {
+    is_finishing_ = true;
+    writer_.Finish(
+        ToGrpc(MakeError(
+            ErrorReason::kOverloaded,
+            absl::StrCat(kMostWatches, " calls watch the health already."),
+            {.retry_delay = absl::Seconds(1)})),
+        &finished_);
+  }
+
+  // A call whose write failed is over, or about to be.
   void OnWritten(bool ok) {
     is_writing_ = false;
-    if (!ok || is_over_) {
-      Finish(grpc::Status::CANCELLED);
-    } else {
-      Look();
+    if (is_over_) {
+      delete this;
+    } else if (ok && !calls_->is_stopping_) {
+      SendIfChanged();
     }
+  }
+
+  void OnFinished(bool /*ok*/) {
+    is_finishing_ = false;
+    if (is_over_) delete this;
   }
 
   void OnOver(bool /*ok*/) {
     is_over_ = true;
     calls_->watches_.erase(this);
-    if (has_finished_) {
-      delete this;
-    } else if (!is_writing_) {
-      Finish(grpc::Status::CANCELLED);
-    }
-  }
-
-  void OnFinished(bool /*ok*/) {
-    has_finished_ = true;
-    if (is_over_) delete this;
-  }
-
-  void Finish(const grpc::Status& status) {
-    if (std::exchange(is_finishing_, true)) return;
-    writer_.Finish(status, &finished_);
+    if (!is_writing_ && !is_finishing_) delete this;
   }
 
   Calls* const calls_;
-  Step come_{this, &Watch::OnCome};
-  Step written_{this, &Watch::OnWritten};
-  Step over_{this, &Watch::OnOver};
-  Step finished_{this, &Watch::OnFinished};
+  Handler come_{this, &Watch::OnCome};
+  Handler written_{this, &Watch::OnWritten};
+  Handler finished_{this, &Watch::OnFinished};
+  Handler over_{this, &Watch::OnOver};
   bool is_writing_ = false;
   bool is_finishing_ = false;
-  bool has_finished_ = false;
   bool is_over_ = false;  // for gRPC, be it that the client is gone
   HealthCheckResponse::ServingStatus sent_ = HealthCheckResponse::UNKNOWN;
 
@@ -217,9 +244,10 @@ void HealthServer::Calls::Run() {
     const auto next = queue_->AsyncNext(&tag, &ok, deadline);
     if (next == grpc::CompletionQueue::SHUTDOWN) return;
     if (next == grpc::CompletionQueue::GOT_EVENT) {
-      static_cast<Event*>(tag)->Happen(ok);
+      static_cast<Tag*>(tag)->Run(ok);
     }
-    for (Watch* watch : watches_) watch->Look();
+    if (is_stopping_) continue;
+    for (Watch* watch : watches_) watch->SendIfChanged();
   }
 }
 
@@ -230,7 +258,7 @@ absl::StatusOr<std::unique_ptr<HealthServer>> HealthServer::Start(
   grpc::ServerBuilder builder;
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(),
                            &result->port_);
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  SetServerLimits(&builder);
   // gRPC's own would take our service's name.
   builder.SetOption(
       std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
@@ -252,11 +280,11 @@ absl::StatusOr<std::unique_ptr<HealthServer>> HealthServer::Start(
   return result;
 }
 
-// The thread ends what the server cancels, and then finds the queue empty.
+// The server cancels all calls; the thread takes what becomes of them.
 HealthServer::~HealthServer() {
   if (!thread_.joinable()) return;
   server_->Shutdown(std::chrono::system_clock::now());
-  queue_->Shutdown();
+  calls_->Stop();
   thread_.join();
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/grpc_server.h"
@@ -123,6 +124,29 @@ TEST_F(HealthServerTest, AWatchHearsOfTimeThatPasses) {
   context.TryCancel();
   watch->Finish();
   board_.ClearWork();
+}
+
+// However far the thread has come with a call that the server cancels.
+TEST_F(HealthServerTest, EndsInTheMidstOfWatches) {
+  for (int round = 0; round < 50; ++round) {
+    std::thread prober([this] {
+      for (int i = 0; i < 4; ++i) {
+        grpc::ClientContext context;
+        const auto watch = stub_->Watch(&context, RequestFor("liveness"));
+        HealthCheckResponse response;
+        watch->Read(&response);
+        // The last one leaves with the server.
+        while (i == 3 && watch->Read(&response)) continue;
+        context.TryCancel();
+        watch->Finish();
+      }
+    });
+    for (int i = 0; i < round; ++i) std::this_thread::yield();
+    board_.Enter(round % 2 == 0 ? Phase::kReady : Phase::kDraining);
+    server_ = nullptr;
+    prober.join();
+    Start();
+  }
 }
 
 TEST_F(HealthServerTest, ManyWatchesDoNotKeepAProbeWaiting) {

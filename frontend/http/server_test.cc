@@ -1,10 +1,12 @@
 #include "frontend/http/server.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -123,6 +125,20 @@ TEST_F(ServerTest, EchoesTheRequestId) {
   EXPECT_TRUE(absl::StartsWith(refused.Field("x-request-id"), "req-"));
 }
 
+bool IsSentence(const std::string& text) {
+  return absl::EndsWith(text, ".") &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return absl::ascii_isprint(c); });
+}
+
+TEST_F(ServerTest, SaysWhyItDoesNotReadARequest) {
+  Start();
+  RawConnection client(port());
+  client.Send("GET /hello HTTP/1.1\r\nhost: x\r\nexpect: foo\r\n\r\n");
+  EXPECT_EQ(client.Read().body,
+            "the only expectation known here is 100-continue.");
+}
+
 TEST_F(ServerTest, RefusesByTheHeaderAlone) {
   Start();
   const std::string kType = "content-type: application/json\r\n";
@@ -155,6 +171,9 @@ TEST_F(ServerTest, RefusesByTheHeaderAlone) {
     const RawResponse response = client.Read();
     EXPECT_EQ(response.status, c.status) << c.request;
     EXPECT_EQ(response.Field("allow"), c.allow) << c.request;
+    if (c.status >= 400) {
+      EXPECT_TRUE(IsSentence(response.body)) << response.body;
+    }
     EXPECT_EQ(response.Field("connection"), c.stays ? "keep-alive" : "close");
     if (c.stays) {
       client.Send(kGet);

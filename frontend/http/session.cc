@@ -181,7 +181,7 @@ void Session::Dispatch() {
   admission_.route->handle(std::move(request), writer);
 }
 
-void Session::Refuse(const Refusal& refusal) {
+void Session::Refuse(Refusal refusal) {
   const bool is_head =
       reader_->has_header() && reader_->request().method == "HEAD";
   // A refusal for want of a route leaves nothing unread behind a header alone.

@@ -78,7 +78,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void GiveBodyBudget();
   void Dispatch();
   // Answers by itself, and closes: what follows can not be told from the rest.
-  void Refuse(const Refusal& refusal);
+  // By value: it may be the reader's, which this ends.
+  void Refuse(Refusal refusal);
   void OpenExchange(bool is_head, bool keep_alive);
 
   void Flush();

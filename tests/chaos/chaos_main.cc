@@ -23,7 +23,7 @@ DEFINE_string(worker, "worker/worker", "the binary.");
 namespace lockstep::testing {
 namespace {
 
-// Whether it passed, or could not be played.
+// Whether it passed.
 bool PlayAndTell(const Round& round, const Arena& arena) {
   std::printf("%s: ", round.ToString().c_str());
   std::fflush(stdout);

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "common/error_reason.h"
+#include "common/grpc_status.h"
+
 namespace lockstep::testing {
 
 Client::Client(const std::shared_ptr<grpc::Channel>& channel,
@@ -70,6 +73,23 @@ bool Client::WaitForTokens(absl::Duration timeout) {
   return tokens_ > 0;
 }
 
+// The connection may break, and the client's own limit pass, when all has been
+// said; the leader says nothing after it.
+bool Client::MayFollowASummary(const grpc::Status& status) const {
+  if (status.ok()) return true;
+  if (!ErrorReasonOf(FromGrpc(status)).empty()) return false;
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return true;
+    case grpc::StatusCode::CANCELLED:
+      return options_.cancel_after_tokens > 0;
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return options_.deadline != absl::InfiniteDuration();
+    default:
+      return false;
+  }
+}
+
 bool Client::WaitForEnd(absl::Duration timeout) {
   absl::MutexLock lock(&mutex_);
   return mutex_.AwaitWithTimeout(absl::Condition(&ended_), timeout);
@@ -92,10 +112,12 @@ absl::Status Client::CheckEnd() const {
   if (summaries_ > 1 || after_the_end_ > 0) {
     return absl::InternalError(absl::StrCat(what, ": more than one end."));
   }
-  // The connection may break when all has been said.
   if (summaries_ == 1) {
-    if (finishes_ == choices) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat(what, ": a choice did not end."));
+    if (finishes_ != choices) {
+      return absl::InternalError(absl::StrCat(what, ": a choice did not end."));
+    }
+    if (MayFollowASummary(status_)) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(what, ": two ends."));
   }
   switch (status_.error_code()) {
     case grpc::StatusCode::UNAVAILABLE:

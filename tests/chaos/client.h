@@ -60,6 +60,7 @@ class Client {
   End end() const;
 
  private:
+  bool MayFollowASummary(const grpc::Status& status) const;
   void Read();
   void Count(const v1::WorkerGenerateResponse& message);
 

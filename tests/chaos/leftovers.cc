@@ -37,7 +37,7 @@ absl::Status Leftovers::Check(const Ranks& ranks) const {
   for (int rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks.is_started(rank)) continue;
     const pid_t pid = ranks.rank(rank).pid();
-    if (!IsRunning(pid) && ChildrenOf(pid).empty()) continue;
+    if (!IsRunning(pid)) continue;
     return absl::InternalError(
         absl::StrCat("process ", pid, " of rank ", rank, " is left."));
   }

@@ -32,8 +32,8 @@ struct VitalSigns {
 // or pages are still held after a while, with their numbers.
 absl::StatusOr<VitalSigns> ReadVitalSigns(const Ranks& ranks);
 
-// Whether nothing has grown from `before` to `after`: no descriptor, no thread,
-// and no more memory than an allocator may keep.
+// Whether nothing has grown from `before` to `after`: no descriptor, no more
+// threads than gRPC keeps ready, no more memory than an allocator may keep.
 absl::Status CheckNothingGrew(const VitalSigns& before,
                               const VitalSigns& after);
 

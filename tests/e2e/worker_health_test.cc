@@ -147,8 +147,9 @@ TEST_F(WorkerHealthTest, ASignalBeforeTheGroupHasFormedEndsALeaderInOrder) {
 // In whatever phase the signal finds it: no rank stays, and the leader's exit
 // code says that it was asked to leave.
 TEST_F(WorkerHealthTest, ASignalInAnyPhaseEndsAllRanks) {
-  for (const char* phase : {"phase: forming", "phase: loading",
-                            "phase: warming up", "phase: ready"}) {
+  for (const char* phase :
+       {"rank 0: phase: forming", "rank 0: phase: loading",
+        "rank 0: phase: warming up", "rank 0: phase: ready"}) {
     SCOPED_TRACE(phase);
     const auto leader = *Process::Start(kWorker, Arguments(2, {}));
     ASSERT_TRUE(leader->WaitForLine(phase, kTimeout).ok());

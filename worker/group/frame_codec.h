@@ -71,7 +71,7 @@ class FrameReader {
   absl::StatusOr<Digest> TakeDigest(const v1::FrameHeader& header);
 
   // The next sized run of bytes, which stays in buffer_ until the next call of
-  // Append or Compact.
+  // Append or Next.
   absl::StatusOr<std::optional<absl::string_view>> NextSized(size_t max_bytes,
                                                              const char* what);
   absl::string_view rest() const {

@@ -58,16 +58,14 @@ void GroupFailure::Report(Cause cause) {
   absl::MutexLock hooks_lock(&hooks_mutex_);
   {
     absl::MutexLock lock(&mutex_);
-    if (disarmed_) return;
-    if (cause_.has_value()) {
-      VLOG(1) << "rank " << cause.rank << " failed too: " << cause.reason;
-      return;
-    }
+    if (disarmed_ || cause_.has_value()) return;
     cause_ = cause;
   }
+  for (const Hook& hook : hooks_) hook(cause);
+  // After them: nobody may read the log. With the lock: the process leaves
+  // after Disarm.
   LOG(ERROR) << "the group failed: " << cause.ToString() << " ["
              << v1::FailureKind_Name(cause.kind) << "]";
-  for (const Hook& hook : hooks_) hook(cause);
 }
 
 void GroupFailure::ReportError(int rank, v1::FailureKind kind,

@@ -26,8 +26,9 @@ namespace lockstep {
 //                   .kind = v1::CONNECTION_LOST,
 //                   .reason = "its connection was lost."});
 //
-// The first report writes one line to the log, "the group failed: rank 1 failed
-// first: … [CONNECTION_LOST]", and runs the hooks in the order they were given.
+// The first report runs the hooks in the order they were given, and writes one
+// line to the log, "the group failed: rank 1 failed first: …
+// [CONNECTION_LOST]".
 // From then on the process has `exit_within` to leave by itself; after that
 // `last_resort` ends it. Any thread.
 class GroupFailure {

@@ -22,6 +22,15 @@ std::vector<int> RanksAfterTheLeader(size_t count) {
   return ranks;
 }
 
+absl::Status ParseReport(const std::string& bytes, v1::FollowerReport* report) {
+  if (report->ParseFromString(bytes) &&
+      report->kind_case() != v1::FollowerReport::KIND_NOT_SET) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      absl::StrCat("it sent ", bytes.size(), " bytes that are no report."));
+}
+
 }  // namespace
 
 LeaderSource::LeaderSource(Membership membership, RequestInbox* inbox,
@@ -138,7 +147,7 @@ absl::Status LeaderSource::WaitForFollowers(absl::Duration timeout) {
   if (!missing.empty()) {
     // Does nothing where the failure is known.
     failure_->Report({.rank = missing.front(),
-                      .kind = v1::SILENT,
+                      .kind = v1::TOO_FAR_BEHIND,
                       .reason = absl::StrCat("it did not leave within ",
                                              absl::FormatDuration(timeout),
                                              " of the stop.")});
@@ -171,12 +180,12 @@ void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
     const auto taken = TakeSized(kMaxReportBytes, &follower.received);
     if (taken.ok() && !taken->has_value()) return;
     v1::FollowerReport report;
-    if (!taken.ok() || !report.ParseFromString(**taken) ||
-        report.kind_case() == v1::FollowerReport::KIND_NOT_SET) {
-      failure_->Report({.rank = follower.rank,
-                        .kind = v1::PROTOCOL_VIOLATED,
-                        .reason = "it sent what is no report."});
-      return;
+    const absl::Status parsed =
+        taken.ok() ? ParseReport(**taken, &report) : taken.status();
+    if (!parsed.ok()) {
+      return failure_->Report({.rank = follower.rank,
+                               .kind = v1::PROTOCOL_VIOLATED,
+                               .reason = std::string(parsed.message())});
     }
     OnReport(follower, report);
   }

@@ -82,9 +82,13 @@ Rank::~Rank() = default;
 absl::Status Rank::CheckMemory() const {
   const int64_t working_bytes = ModelEngine::WorkingBytes(
       model_.config, shard_, EngineOptions(own_num_pages_));
-  return CheckRankMemory(UsableMemoryBytes(), options_.local_ranks,
-                         {.weight_bytes = WeightBytes(options_, model_),
-                          .working_bytes = working_bytes});
+  const bool is_asked_for =
+      options_.kv_cache_memory_bytes > 0 || options_.num_pages > 0;
+  return CheckRankMemory(
+      UsableMemoryBytes(), options_.local_ranks,
+      {.weight_bytes = WeightBytes(options_, model_),
+       .kv_bytes = is_asked_for ? own_num_pages_ * capacity_.page_bytes : 0,
+       .working_bytes = working_bytes});
 }
 
 ModelEngine::Options Rank::EngineOptions(int num_pages) const {

@@ -6,9 +6,10 @@
 
 namespace lockstep {
 
-// What a rank can not do without, besides KV pages.
+// What a rank can not do without.
 struct RankMemory {
   int64_t weight_bytes = 0;   // packed
+  int64_t kv_bytes = 0;       // of the pages that flags ask for
   int64_t working_bytes = 0;  // see ModelEngine::WorkingBytes
 };
 

@@ -31,9 +31,9 @@ Admission::Admission(RequestInbox* inbox, OutputRouter* router,
       options_(options),
       id_prefix_(RandomPrefix()) {}
 
-void Admission::OnServing(std::function<void(bool)> turned) {
+void Admission::OnState(std::function<void(v1::ServingState)> changed) {
   absl::MutexLock lock(&state_mutex_);
-  turned_ = std::move(turned);
+  changed_ = std::move(changed);
 }
 
 void Admission::Open() {
@@ -79,14 +79,14 @@ AdmissionState Admission::Now() const {
 
 // Health never says that a group serves which does not.
 void Admission::Change(const AdmissionState& next) {
-  const bool was_serving = state() == v1::SERVING;
-  const bool serves = next.state() == v1::SERVING;
-  if (turned_ && was_serving && !serves) turned_(false);
+  const v1::ServingState before = state(), after = next.state();
+  const bool is_news = changed_ && before != after;
+  if (is_news && before == v1::SERVING) changed_(after);
   {
     absl::MutexLock lock(&mutex_);
     state_ = next;
   }
-  if (turned_ && serves && !was_serving) turned_(true);
+  if (is_news && before != v1::SERVING) changed_(after);
 }
 
 v1::ServingState Admission::state() const { return Now().state(); }
@@ -147,7 +147,7 @@ void Admission::Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
   abort.set_request(stream.number());
   abort.mutable_choices()->Assign(choices.begin(), choices.end());
   abort.set_cause(cause);
-  stream.set_abort_cause(cause);
+  stream.set_abort_cause(cause, /*of_all=*/choices.empty());
   absl::MutexLock lock(&mutex_);
   inbox_->Abort(abort);
 }

@@ -44,10 +44,10 @@ class Admission {
   Admission(RequestInbox* inbox, OutputRouter* router,
             const OutputStream::Options& options);
 
-  // `turned` is told when the state becomes SERVING, after it did, and when it
-  // ceases to be, before it does: one call at a time, in order. Before the
-  // others; it must not call this.
-  void OnServing(std::function<void(bool serving)> turned);
+  // `changed` is told each new state: before it ceases to be SERVING, after any
+  // other change; one call at a time, in order. Before the others; of this it
+  // may call state() alone.
+  void OnState(std::function<void(v1::ServingState)> changed);
 
   // Submit is UNAVAILABLE but in the state SERVING. It is STARTING until Open;
   // Drain and Undrain say what follows from there. Close is for good, `state`
@@ -105,7 +105,7 @@ class Admission {
       const std::string& request_id, v1::AddRequest request,
       Clock::time_point deadline);
   AdmissionState Now() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Tells `turned_` what comes of it.
+  // Tells `changed_` what comes of it.
   void Change(const AdmissionState& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_mutex_);
 
@@ -116,9 +116,9 @@ class Admission {
 
   RequestCounts counts_;
 
-  // Held from a change of the state to the end of `turned_`.
+  // Held from a change of the state to the end of `changed_`.
   absl::Mutex state_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
-  std::function<void(bool)> turned_ ABSL_GUARDED_BY(state_mutex_);
+  std::function<void(v1::ServingState)> changed_ ABSL_GUARDED_BY(state_mutex_);
 
   // Held from numbering to the inbox, so that numbers arrive in order, and no
   // abort before its request.

@@ -52,7 +52,8 @@ class AdmissionTest : public ::testing::Test {
 
 TEST_F(AdmissionTest, IsClosedUntilOpenedAndOnceItWasClosed) {
   EXPECT_EQ(admission_.state(), v1::STARTING);
-  EXPECT_EQ(ErrorReasonOf(admission_.Submit("a", {}).status()), "WORKER_STARTING");
+  EXPECT_EQ(ErrorReasonOf(admission_.Submit("a", {}).status()),
+            "WORKER_STARTING");
   EXPECT_TRUE(admission_.SubmitAnyway("warm-up", {}).ok());
   admission_.Open();
   EXPECT_EQ(admission_.state(), v1::SERVING);
@@ -77,10 +78,12 @@ TEST_F(AdmissionTest, ADrainBeforeTheWarmUpHasEndedHoldsAfterIt) {
   EXPECT_EQ(admission_.state(), v1::SERVING);
 }
 
-TEST_F(AdmissionTest, TellsEachTurnOnceAndNeverServesTooEarly) {
-  std::vector<std::pair<bool, v1::ServingState>> turns;  // and the state in it
-  admission_.OnServing(
-      [&](bool serving) { turns.emplace_back(serving, admission_.state()); });
+TEST_F(AdmissionTest, TellsEachStateOnceAndNeverThatItServesWhenItDoesNot) {
+  // What was told, and what was so.
+  std::vector<std::pair<v1::ServingState, v1::ServingState>> states;
+  admission_.OnState([&](v1::ServingState state) {
+    states.emplace_back(state, admission_.state());
+  });
   admission_.Drain();
   EXPECT_TRUE(admission_.Undrain().ok());
   admission_.Open();
@@ -90,9 +93,13 @@ TEST_F(AdmissionTest, TellsEachTurnOnceAndNeverServesTooEarly) {
   EXPECT_TRUE(admission_.Undrain().ok());
   admission_.Close(v1::STOPPING, absl::UnavailableError("stopping."));
   admission_.Close(v1::FAILED, absl::UnavailableError("failed."));
-  EXPECT_THAT(turns,
-              ElementsAre(Pair(true, v1::SERVING), Pair(false, v1::SERVING),
-                          Pair(true, v1::SERVING), Pair(false, v1::SERVING)));
+  EXPECT_THAT(states, ElementsAre(Pair(v1::DRAINING, v1::DRAINING),
+                                  Pair(v1::STARTING, v1::STARTING),
+                                  Pair(v1::SERVING, v1::SERVING),
+                                  Pair(v1::DRAINING, v1::SERVING),
+                                  Pair(v1::SERVING, v1::SERVING),
+                                  Pair(v1::STOPPING, v1::SERVING),
+                                  Pair(v1::FAILED, v1::FAILED)));
 }
 
 TEST_F(AdmissionTest, AtItsDeadlineAQueuedRequestIsAbortedAndEnds) {
@@ -118,8 +125,9 @@ TEST_F(AdmissionTest, AtItsDeadlineARunningRequestIsAbortedAndEnds) {
 
 TEST_F(AdmissionTest, ADeadlineThatHasPassedIsRefused) {
   admission_.Open();
-  EXPECT_EQ(ErrorReasonOf(admission_.Submit("a", {}, In(milliseconds(0))).status()),
-            "DEADLINE_IN_QUEUE");
+  EXPECT_EQ(
+      ErrorReasonOf(admission_.Submit("a", {}, In(milliseconds(0))).status()),
+      "DEADLINE_IN_QUEUE");
   EXPECT_TRUE(Drained().empty());
   EXPECT_EQ(admission_.counts().refused(), 1);
   EXPECT_EQ(admission_.counts().accepted(), 0);
@@ -151,6 +159,18 @@ TEST_F(AdmissionTest, EveryAbortIsIdempotentAndTheFirstCauseCounts) {
   EXPECT_EQ(admission_.counts().deadline(), 0);
   // It has ended.
   admission_.Abort(*stream, {}, v1::ABORT_CALL);
+  EXPECT_EQ(admission_.counts().abort_call(), 0);
+}
+
+TEST_F(AdmissionTest, WhatEndsTheRequestCountsBeforeWhatEndedSomeChoices) {
+  admission_.Open();
+  v1::AddRequest two;
+  two.mutable_sampling()->set_n(2);
+  const auto stream = *admission_.Submit("a", two);
+  admission_.Abort(*stream, {1}, v1::ABORT_CALL);
+  admission_.Expire(*stream);
+  admission_.Leave(*stream);
+  EXPECT_EQ(admission_.counts().deadline(), 1);
   EXPECT_EQ(admission_.counts().abort_call(), 0);
 }
 

@@ -2,6 +2,8 @@
 
 #include <glog/logging.h>
 
+#include <utility>
+
 #include "common/error_reason.h"
 
 namespace lockstep {
@@ -31,14 +33,16 @@ void Drain::Pause(std::optional<std::chrono::milliseconds> timeout) {
   admission_->Drain();
   LOG(INFO) << "drained by a call: " << router_->Live().size()
             << " live requests";
+  CancelTimeout();
   if (!timeout.has_value()) return;
-  admission_->timers().At(Admission::Clock::now() + *timeout,
-                          [this, pause] { OnTimeout(pause); });
+  timer_ = admission_->timers().At(Admission::Clock::now() + *timeout,
+                                   [this, pause] { OnTimeout(pause); });
 }
 
 absl::Status Drain::Resume() {
   absl::MutexLock lock(&mutex_);
   ++pause_;
+  CancelTimeout();
   const absl::Status status = admission_->Undrain();
   if (status.ok()) LOG(INFO) << "serves again, by a call";
   return status;
@@ -51,6 +55,11 @@ v1::DrainResponse Drain::state() const {
   return response;
 }
 
+void Drain::CancelTimeout() {
+  admission_->timers().Cancel(std::exchange(timer_, 0));
+}
+
+// One that could not be cancelled any more may come late.
 void Drain::OnTimeout(uint64_t pause) {
   absl::MutexLock lock(&mutex_);
   if (pause != pause_) return;

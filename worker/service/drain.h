@@ -51,6 +51,7 @@ class Drain {
  private:
   void EndLive(const absl::Status& status);
   void OnTimeout(uint64_t pause);
+  void CancelTimeout() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Admission* const admission_;
   OutputRouter* const router_;
@@ -58,6 +59,7 @@ class Drain {
 
   absl::Mutex mutex_;
   uint64_t pause_ ABSL_GUARDED_BY(mutex_) = 0;  // counts Pause and Resume
+  uint64_t timer_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last Pause; 0: none
 };
 
 }  // namespace lockstep

@@ -43,7 +43,8 @@ class DrainTest : public ::testing::Test {
 TEST_F(DrainTest, AnIdleGroupStopsAtOnce) {
   drain_.Begin();
   EXPECT_EQ(admission_.state(), v1::STOPPING);
-  EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()), "WORKER_DRAINING");
+  EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()),
+            "WORKER_DRAINING");
   EXPECT_EQ(Drained(), "s");
 }
 
@@ -85,7 +86,8 @@ TEST_F(DrainTest, APauseKeepsTheGroupAndIsTakenBack) {
     drain_.Pause(std::nullopt);
     EXPECT_EQ(drain_.state().state(), v1::DRAINING);
     EXPECT_EQ(drain_.state().live_requests(), 1);
-    EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()), "WORKER_DRAINING");
+    EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()),
+              "WORKER_DRAINING");
   }
   Finish(1, v1::STOP);
   EXPECT_EQ(drain_.state().live_requests(), 0);

@@ -8,18 +8,21 @@ void LoadBoard::Publish(const SchedulerStats& stats, Clock::time_point now) {
   absl::MutexLock lock(&mutex_);
   stats_ = stats;
   step_end_ = now;
+  if (!SomeAreKnown()) seen_due_.reset();
+}
+
+bool LoadBoard::SomeAreKnown() const {
+  return stats_.running_sequences + stats_.waiting_sequences > 0;
 }
 
 absl::Duration LoadBoard::Overdue(Clock::time_point now) {
   const bool some_wait = inbox_->waiting().sequences > 0;
   absl::MutexLock lock(&mutex_);
-  const bool some_are_known =
-      stats_.running_sequences + stats_.waiting_sequences > 0;
-  if (!some_wait && !some_are_known) {
+  if (!some_wait && !SomeAreKnown()) {
     seen_due_.reset();
     return absl::ZeroDuration();
   }
-  if (!seen_due_.has_value()) seen_due_ = some_are_known ? step_end_ : now;
+  if (!seen_due_.has_value()) seen_due_ = SomeAreKnown() ? step_end_ : now;
   return absl::FromChrono(now - std::max(*seen_due_, step_end_));
 }
 

@@ -29,15 +29,17 @@ class LoadBoard {
 
   // How long work has been due without a step's end, as far as it was seen: of
   // requests that no step knows of yet, since this was first asked. Zero when
-  // nothing is due. One thread's.
+  // nothing is due.
   absl::Duration Overdue(Clock::time_point now = Clock::now());
 
  private:
+  bool SomeAreKnown() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
   const RequestInbox* const inbox_;
   mutable absl::Mutex mutex_;
   SchedulerStats stats_ ABSL_GUARDED_BY(mutex_);
   Clock::time_point step_end_ ABSL_GUARDED_BY(mutex_);
-  std::optional<Clock::time_point> seen_due_;  // Overdue's
+  std::optional<Clock::time_point> seen_due_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

@@ -63,5 +63,21 @@ TEST(LoadBoard, WorkIsOverdueSinceTheLastStepThatEnded) {
   EXPECT_EQ(board.Overdue(at(1010)), absl::Seconds(9));
 }
 
+// Seen or not, an end between two questions is one.
+TEST(LoadBoard, WorkThatEndedAndCameAgainIsNotOverdue) {
+  RequestInbox inbox({.max_queued_requests = 10, .max_queued_tokens = 100});
+  LoadBoard board(&inbox);
+  const auto at = [](int seconds) {
+    return LoadBoard::Clock::time_point(std::chrono::seconds(seconds));
+  };
+  board.Publish({.running_sequences = 1}, at(100));
+  EXPECT_EQ(board.Overdue(at(100)), absl::ZeroDuration());
+  board.Publish({}, at(101));
+  v1::AddRequest request;
+  request.mutable_sampling()->set_n(1);
+  ASSERT_TRUE(inbox.Add(request).ok());
+  EXPECT_EQ(board.Overdue(at(110)), absl::ZeroDuration());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -147,7 +147,7 @@ std::shared_ptr<OutputStream> OutputRouter::FindNumber(uint64_t number) const {
 void OutputRouter::EndIfTooSlow(OutputStream& stream,
                                 const absl::Status& buffered) {
   if (buffered.ok()) return;
-  stream.set_abort_cause(v1::SLOW_READER);
+  stream.set_abort_cause(v1::SLOW_READER, /*of_all=*/true);
   stream.Fail(buffered);
   v1::AbortSequences abort;
   abort.set_request(stream.number());

@@ -100,9 +100,11 @@ void OutputStream::Fail(const absl::Status& status) {
   for (Choice& choice : choices_) choice.deltas.clear();
 }
 
-void OutputStream::set_abort_cause(v1::AbortCause cause) {
+void OutputStream::set_abort_cause(v1::AbortCause cause, bool of_all) {
   absl::MutexLock lock(&mutex_);
-  if (abort_cause_ == v1::ABORT_CAUSE_UNSPECIFIED) abort_cause_ = cause;
+  const bool is_first = abort_cause_ == v1::ABORT_CAUSE_UNSPECIFIED;
+  if (is_first || (of_all && !abort_is_of_all_)) abort_cause_ = cause;
+  abort_is_of_all_ |= of_all;
 }
 
 void OutputStream::set_reader(std::function<void()> reader) {

@@ -20,9 +20,9 @@
 
 namespace lockstep {
 
-// What one request has produced and its client has not been sent yet. The step
-// thread puts tokens in, the call's reader takes messages out; each message has
-// all tokens of one choice since its last one.
+// What one request has produced and its client has not been sent yet. The
+// router's thread puts tokens in, the call's reader takes messages out; each
+// message has all tokens of one choice since its last one.
 //
 // Bounded in positions, which are tokens and those of the prompt whose
 // log-probabilities were asked for: a reader that falls behind further has this
@@ -72,8 +72,9 @@ class OutputStream {
   // summary was taken.
   void Fail(const absl::Status& status);
 
-  // Notes why the request is being aborted. The first cause is kept.
-  void set_abort_cause(v1::AbortCause cause);
+  // Notes why the request, or some choices of it, are being aborted. The first
+  // cause that is of all choices is kept, else the first.
+  void set_abort_cause(v1::AbortCause cause, bool of_all);
 
   // `reader` is called by Wake; null when the call is over, and when this
   // returns it does not run any more. It must not call set_reader.
@@ -146,6 +147,7 @@ class OutputStream {
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   v1::AbortCause abort_cause_ ABSL_GUARDED_BY(mutex_) =
       v1::ABORT_CAUSE_UNSPECIFIED;
+  bool abort_is_of_all_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Clock::time_point> scheduled_at_ ABSL_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> first_token_at_ ABSL_GUARDED_BY(mutex_);
   std::optional<Clock::time_point> last_token_at_ ABSL_GUARDED_BY(mutex_);

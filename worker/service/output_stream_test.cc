@@ -245,7 +245,7 @@ TEST(OutputStream, TheLogLineHasNumbersAndTheEnd) {
   s.stream.OnFirstScheduled(2);
   EXPECT_TRUE(s.stream.OnToken(0, 1, {}).ok());
   s.stream.OnFinish(0, v1::ABORTED, std::nullopt);
-  s.stream.set_abort_cause(v1::DEADLINE);
+  s.stream.set_abort_cause(v1::DEADLINE, /*of_all=*/true);
   const std::string line = s.stream.Description();
   EXPECT_THAT(line, HasSubstr("request id prompt_tokens=3 cached_tokens=2 "
                               "completion_tokens=1 first_token_ms="));

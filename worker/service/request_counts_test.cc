@@ -54,7 +54,7 @@ TEST(RequestCounts, EachRequestHasOneEnd) {
     const Choices one(1);
     counts.Accepted();
     if (cause != v1::ABORT_CAUSE_UNSPECIFIED)
-      one.stream->set_abort_cause(cause);
+      one.stream->set_abort_cause(cause, /*of_all=*/true);
     one.stream->Fail(absl::Status(code, "why"));
     if (reason != v1::FINISH_REASON_UNSPECIFIED) {
       one.stream->OnFinish(0, reason, std::nullopt);
