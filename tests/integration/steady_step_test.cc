@@ -48,7 +48,7 @@ std::atomic<int64_t> allocations = 0;
 std::atomic<int64_t> locks = 0;
 thread_local bool is_outside = false;
 
-void Count(std::atomic<int64_t>& what) {
+[[maybe_unused]] void Count(std::atomic<int64_t>& what) {
   if (!is_outside) what.fetch_add(1, std::memory_order_relaxed);
 }
 
