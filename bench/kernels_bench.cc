@@ -269,8 +269,8 @@ BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
   const std::vector<int32_t> kv_head_of = {0, 0, 0, 1, 1, 1, 2, 2, 2};
   size_t layer = 0;
   for (auto _ : state) {
-    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), 0.125f, batch,
-                   kv.layers()[layer], out.data(), row);
+    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), 0.125f,
+                   /*window=*/0, batch, kv.layers()[layer], out.data(), row);
     benchmark::ClobberMemory();
     layer = (layer + 1) % kv.layers().size();
   }

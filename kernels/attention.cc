@@ -70,8 +70,10 @@ class Attention {
     int64_t work = 0;
     int positions = 0;
     for (int token = 0; token < batch.num_tokens; ++token) {
-      work += int64_t{batch.positions[token] + 1} * input_.heads;
-      positions = std::max(positions, batch.positions[token] + 1);
+      const int seen = batch.positions[token] + 1 -
+                       FirstSeen(batch.positions[token], input_.window);
+      work += int64_t{seen} * input_.heads;
+      positions = std::max(positions, seen);
     }
     const int64_t limit = work / (int64_t{kTilesPerThread} * pool_.size());
     if (positions <= kAttendChunk) return;

@@ -118,12 +118,13 @@ TEST_F(OpsConformanceTest, NormRope) {
 struct AttentionShape {
   int heads, kv_heads, head_dim, page_size;
   std::vector<Batch::Range> ranges;
+  int window = 0;
 
   std::string name(KvType type) const {
     return std::string(KvTypeName(type)) + ", heads " + std::to_string(heads) +
            "/" + std::to_string(kv_heads) + ", head_dim " +
            std::to_string(head_dim) + ", page_size " +
-           std::to_string(page_size);
+           std::to_string(page_size) + ", window " + std::to_string(window);
   }
 };
 
@@ -238,10 +239,11 @@ class AttentionConformanceTest : public OpsConformanceTest {
     const int dim = shape.head_dim;
     const int kv_head = head * shape.kv_heads / shape.heads;
     const int positions = batch.positions[token] + 1;
+    const int first = shape.window == 0 ? 0 : positions - shape.window;
     const int32_t* pages = batch.page_tables[batch.sequence_of[token]];
     std::vector<double> sum(dim), magnitude(dim);
     double total = 0, largest = 0;
-    for (int p = 0; p < positions; ++p) {
+    for (int p = std::max(first, 0); p < positions; ++p) {
       double score = 0, score_magnitude = 0;
       for (int d = 0; d < dim; ++d) {
         const double term = scale * q[d] * cache.Key(pages, p, kv_head, d);
@@ -296,7 +298,7 @@ class AttentionConformanceTest : public OpsConformanceTest {
     const std::vector<float> out = ExpectSameBits(
         view.num_tokens * row, "attention", [&](Ops& ops, float* y) {
           ops.Attention(q.data(), row, shape.heads, kv_head_of.data(), scale,
-                        view, cache.kv(), y, row);
+                        shape.window, view, cache.kv(), y, row);
         });
     for (int token = 0; token < view.num_tokens; token += 3) {
       for (int head = 0; head < shape.heads; ++head) {
@@ -341,6 +343,26 @@ TEST_F(AttentionConformanceTest, SameBitsAndRightWhereChunksMeet) {
   }
 }
 
+// A window that begins where blocks and chunks do, before and after, so that
+// rows of a tile see different ones of them, some none of a block or chunk.
+TEST_F(AttentionConformanceTest, SameBitsAndRightThroughAWindow) {
+  const int block = kAttendBlock, chunk = kAttendChunk, end = 2 * chunk;
+  for (KvType type : kKvTypes) {
+    for (int window : {1, 17, block - 1, block, block + 1}) {
+      ExpectSameBitsAndRight(
+          type, {3, 1, 16, 16, {{60, 150}, {0, 1}, {200, 203}}, window});
+      ExpectSameBitsAndRight(type, {4, 2, 33, 4, {{120, 140}}, window});
+    }
+    for (int window : {8, chunk - 8, chunk + 8, end + 8}) {
+      ExpectSameBitsAndRight(type,
+                             {2, 1, 16, 16, {{end - 8, end + 8}}, window});
+      const int position = end + window - 1;
+      ExpectSameBitsAndRight(
+          type, {3, 1, 16, 16, {{position, position + 1}}, window});
+    }
+  }
+}
+
 TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
   struct Case {
     AttentionShape shape;
@@ -349,7 +371,10 @@ TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
   const int border = kAttendChunk;
   std::vector<Case> cases = {{{9, 3, 64, 16, {{0, 150}}}, KvType::kF32}};
   for (KvType type : kKvTypes) {
-    cases.push_back({{3, 1, 16, 16, {{border - 30, border + 40}}}, type});
+    for (int window : {0, 1, 20, 64, border - 10, border + 10}) {
+      cases.push_back(
+          {{3, 1, 16, 16, {{border - 30, border + 40}}, window}, type});
+    }
   }
   for (const auto& [shape, type] : cases) {
     const Batch prompt(shape.ranges, shape.page_size, random_);
@@ -364,8 +389,8 @@ TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
       std::vector<float> alone(together.size());
       const auto attend = [&](const TokenBatch& batch, int token, float* out) {
         backend.ops->Attention(&q[token * row], row, shape.heads,
-                               kv_head_of.data(), 0.125f, batch, cache.kv(),
-                               out + token * row, row);
+                               kv_head_of.data(), 0.125f, shape.window, batch,
+                               cache.kv(), out + token * row, row);
       };
       attend(view, 0, together.data());
       for (int token = 0, chunk; token < view.num_tokens; token += chunk) {

@@ -60,9 +60,9 @@ void AttentionTile::Compute(const KernelTable& table) const {
     const Heads heads = NextHeads(&head);
     if (heads.count == 0) return;
     const AttendArgs args = Args(heads);
-    table.attend_chunk(args, 0, total.sums());
+    table.attend_chunk(args, first_chunk(), total.sums());
     for (int chunk = 1; chunk < chunks(); ++chunk) {
-      table.attend_chunk(args, chunk, chunk_sums.sums());
+      table.attend_chunk(args, first_chunk() + chunk, chunk_sums.sums());
       table.merge_chunk(args, chunk_sums.sums(), total.sums());
     }
     table.finish_attention(args, total.sums());
@@ -73,7 +73,7 @@ void AttentionTile::ComputeChunk(const KernelTable& table, int chunk,
                                  AttendSums sums) const {
   int head = 0;
   const Heads heads = NextHeads(&head);
-  table.attend_chunk(Args(heads), chunk, sums);
+  table.attend_chunk(Args(heads), first_chunk() + chunk, sums);
 }
 
 void AttentionTile::Finish(const KernelTable& table, AttendSums* sums) const {
@@ -105,6 +105,7 @@ AttendArgs AttentionTile::Args(const Heads& heads) const {
       .rows = (end_ - first_) * heads.count,
       .rows_per_token = heads.count,
       .first_position = batch.positions[first_],
+      .window = input_->window,
       .pages = batch.page_tables[batch.sequence_of[first_]],
       .kv = input_->kv,
       .kv_head = kv_head_,

@@ -17,6 +17,7 @@ struct AttentionInput {
   int heads;
   const int32_t* kv_head_of;  // [heads]
   float scale;
+  int window;  // see FirstSeen
   const TokenBatch* batch;
   const PagedKv* kv;
   float* out;  // [num_tokens, heads, head_dim]
@@ -37,9 +38,11 @@ class AttentionTile {
   int first() const { return first_; }
   int kv_head() const { return kv_head_; }
   int rows() const { return (end_ - first_) * sharing_; }
-  // Positions that its last token sees.
-  int positions() const { return input_->batch->positions[end_ - 1] + 1; }
-  int chunks() const { return (positions() + kAttendChunk - 1) / kAttendChunk; }
+  // Positions that one of its tokens sees.
+  int positions() const { return last_position() + 1 - first_position(); }
+  int chunks() const {
+    return last_position() / kAttendChunk + 1 - first_chunk();
+  }
 
   // More rows than this are computed in several goes, and by Compute alone.
   bool fits() const { return rows() <= kMaxAttendRows; }
@@ -48,11 +51,17 @@ class AttentionTile {
   void Compute(const KernelTable& table) const;
 
   // The same in parts, whose order is the caller's business: the sums of each
-  // chunk, which then are merged in order and divided. REQUIRES: fits().
+  // of chunks(), which then are merged in order and divided. REQUIRES: fits().
   void ComputeChunk(const KernelTable& table, int chunk, AttendSums sums) const;
   void Finish(const KernelTable& table, AttendSums* chunks) const;
 
  private:
+  int first_position() const {
+    return FirstSeen(input_->batch->positions[first_], input_->window);
+  }
+  int last_position() const { return input_->batch->positions[end_ - 1]; }
+  int first_chunk() const { return first_position() / kAttendChunk; }
+
   struct Heads {
     int list[kMaxAttendRows];
     int count = 0;

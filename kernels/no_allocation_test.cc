@@ -71,8 +71,8 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
                   RopeStyle::kHalves, kHeadDim, angles.data(), angles.data(),
                   batch);
     ops->StoreKv(x.data(), kRow, x.data(), kRow, batch, kv);
-    ops->Attention(y.data(), kRow, kHeads, kv_head_of.data(), 0.25f, batch, kv,
-                   x.data(), kRow);
+    ops->Attention(y.data(), kRow, kHeads, kv_head_of.data(), 0.25f,
+                   /*window=*/0, batch, kv, x.data(), kRow);
     ops->SiluMul(x.data(), kRow, tokens, kRow / 2, y.data(), kRow / 2);
     ops->Add(x.data(), kRow, y.data(), kRow, tokens, kRow);
     EXPECT_EQ(NumAllocations(), before) << tokens << " tokens";

@@ -163,13 +163,13 @@ void Ops::StoreKv(const float* k, ptrdiff_t k_stride, const float* v,
 }
 
 void Ops::Attention(const float* q, ptrdiff_t q_stride, int heads,
-                    const int32_t* kv_head_of, float scale,
+                    const int32_t* kv_head_of, float scale, int window,
                     const TokenBatch& batch, const PagedKv& kv, float* out,
                     ptrdiff_t out_stride) {
   CHECK_LE(kv.head_dim, kMaxHeadDim);
-  ComputeAttention(
-      *table_, *pool_,
-      {q, q_stride, heads, kv_head_of, scale, &batch, &kv, out, out_stride});
+  ComputeAttention(*table_, *pool_,
+                   {q, q_stride, heads, kv_head_of, scale, window, &batch, &kv,
+                    out, out_stride});
 }
 
 void Ops::SiluMul(const float* gate_up, ptrdiff_t stride, int rows, int dim,

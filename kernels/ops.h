@@ -74,11 +74,12 @@ class Ops {
                ptrdiff_t v_stride, const TokenBatch& batch, const PagedKv& kv);
 
   // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
-  // t's own sequence; head h uses key-value head kv_head_of[h]. Positions are
-  // visited in blocks of 64 and chunks of 512, both counted from 0, see
-  // attend_args.h. q, out [num_tokens, heads, head_dim]; head_dim at most 512.
+  // t's own sequence, or the last `window` of these unless that is 0; head h
+  // uses key-value head kv_head_of[h]. Positions are visited in blocks of 64
+  // and chunks of 512, both counted from 0, see attend_args.h. q, out
+  // [num_tokens, heads, head_dim]; head_dim at most 512.
   void Attention(const float* q, ptrdiff_t q_stride, int heads,
-                 const int32_t* kv_head_of, float scale,
+                 const int32_t* kv_head_of, float scale, int window,
                  const TokenBatch& batch, const PagedKv& kv, float* out,
                  ptrdiff_t out_stride);
 

@@ -55,6 +55,8 @@ class ChunkAttender {
     last_ = args_.first_position + tokens;
     int begin = chunk * kAttendChunk;
     const int end = last_ - begin < kAttendChunk ? last_ : begin + kAttendChunk;
+    const int first_seen = FirstSeen(args_.first_position, args_.window);
+    if (begin < first_seen) begin = first_seen / kAttendBlock * kAttendBlock;
     for (; begin < end; begin += kAttendBlock) {
       FindRuns(begin, end);
       ComputeScores();
@@ -82,11 +84,19 @@ class ChunkAttender {
     }
   }
 
-  // Positions of the block that the row sees; at least one.
+  // Positions of the block up to the row's own; at least one.
   int VisibleTo(int row) const {
     const int visible =
         args_.first_position + row / args_.rows_per_token + 1 - begin_;
     return visible < kAttendBlock ? visible : kAttendBlock;
+  }
+
+  // Positions of the block that lie before those it sees; all of it, or more,
+  // where it sees none.
+  int HiddenFrom(int row) const {
+    const int position = args_.first_position + row / args_.rows_per_token;
+    const int hidden = FirstSeen(position, args_.window) - begin_;
+    return hidden > 0 ? hidden : 0;
   }
 
   int32_t Page(int position) const {
@@ -182,7 +192,13 @@ class ChunkAttender {
   void Softmax(int row) {
     constexpr int kBlockVectors = kAttendBlock / V::kWidth;
     float* scores = buffers_.scores + row * kAttendBlock;
-    const int visible = VisibleTo(row);
+    const int visible = VisibleTo(row), hidden = HiddenFrom(row);
+    if (hidden >= kAttendBlock) {
+      for (int i = 0; i < kAttendBlock; i += V::kWidth) {
+        V::Store(scores + i, V::Zero());
+      }
+      return;
+    }
     const auto none = V::Set(-__builtin_inff());
     typename V::Floats score[kBlockVectors];
     typename V::Floats max[V::kVectors];
@@ -194,6 +210,7 @@ class ChunkAttender {
         score[i] = V::Mul(score[i], V::Load(buffers_.key_scales + at));
       }
       score[i] = V::KeepFirst(score[i], visible - at, none);
+      if (hidden > 0) score[i] = V::KeepFirst(none, hidden - at, score[i]);
       max[i % V::kVectors] = V::Max(score[i], max[i % V::kVectors]);
     }
     const float block_max = V::FoldMax(max);
@@ -297,6 +314,7 @@ template <class V>
 void MergeChunk(const AttendArgs& args, AttendSums chunk, AttendSums sums) {
   const int padded_dim = PaddedHeadDim(args.kv->head_dim);
   for (int row = 0; row < args.rows; ++row) {
+    if (chunk.max[row] == -__builtin_inff()) continue;  // it sees none of it
     const float max =
         chunk.max[row] > sums.max[row] ? chunk.max[row] : sums.max[row];
     const auto scale = Exp<V>(V::Set(sums.max[row] - max));

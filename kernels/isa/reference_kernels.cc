@@ -75,23 +75,29 @@ float Score(const float* q, float q_scale, const Cache& cache, int position) {
   return score * cache.scale(cache.kv().key_scales, position);
 }
 
-// Row `row` over positions [begin, end) of one chunk.
+// Row `row` over the positions of [begin, end), in one chunk, that it sees.
 void AttendRow(const AttendArgs& args, int row, int begin, int end,
                AttendSums sums) {
   const int head_dim = args.kv->head_dim;
   const Cache cache = {args};
+  const int first_seen =
+      FirstSeen(args.first_position + row / args.rows_per_token, args.window);
   const float* q = args.q + row / args.rows_per_token * args.q_stride +
                    args.heads[row % args.rows_per_token] * head_dim;
   float* out = sums.out + row * PaddedHeadDim(head_dim);
   std::fill_n(out, head_dim, 0.0f);
-  float max = -std::numeric_limits<float>::infinity();
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  float max = kNone;
   float sum = 0;
   for (; begin < end; begin += kAttendBlock) {
     const int count = std::min(kAttendBlock, end - begin);
+    if (first_seen >= begin + count) continue;
     float weight[kAttendBlock] = {};
     float new_max = max;
     for (int j = 0; j < count; ++j) {
-      weight[j] = Score(q, args.scale, cache, begin + j);
+      weight[j] = begin + j < first_seen
+                      ? kNone
+                      : Score(q, args.scale, cache, begin + j);
       new_max = std::max(new_max, weight[j]);
     }
     for (int j = 0; j < count; ++j) weight[j] = Exp(weight[j] - new_max);
@@ -129,6 +135,7 @@ void AttendChunk(const AttendArgs& args, int chunk, AttendSums sums) {
 void MergeChunk(const AttendArgs& args, AttendSums chunk, AttendSums sums) {
   const int padded_dim = PaddedHeadDim(args.kv->head_dim);
   for (int row = 0; row < args.rows; ++row) {
+    if (std::isinf(chunk.max[row])) continue;  // it sees none of it
     const float max = std::max(sums.max[row], chunk.max[row]);
     const float scale = Exp(sums.max[row] - max);
     const float chunk_scale = Exp(chunk.max[row] - max);

@@ -71,6 +71,12 @@ LLAMA3 = {
     "original_max_position_embeddings": 64,
 }
 
+YARN = {
+    "rope_type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 64,
+}
+
 MODELS = {
     # In several files with an index; head_dim follows from the other sizes.
     "llama": Tiny(
@@ -117,6 +123,53 @@ MODELS = {
         },
         old_config=False,
     ),
+    # Biases of q, k and v; the scaling by parts of longer contexts.
+    "qwen2": Tiny(
+        seed=26,
+        kind="qwen2",
+        config={
+            "use_sliding_window": False,
+            "rope_parameters": rope(10000.0, **YARN),
+        },
+    ),
+    # A window of the later layer.
+    "qwen2_window": Tiny(
+        seed=17,
+        kind="qwen2",
+        config={
+            "use_sliding_window": True,
+            "sliding_window": 20,
+            "max_window_layers": 1,
+            "rope_parameters": rope(10000.0, rope_type="linear", factor=2.0),
+        },
+    ),
+    "mistral": Tiny(
+        seed=48,
+        kind="mistral",
+        config={"sliding_window": 24, "rope_parameters": rope(10000.0)},
+        old_config=False,
+    ),
+    # Fused projections; three quarters of a head rotate.
+    "phi3": Tiny(
+        seed=19,
+        kind="phi3",
+        config={
+            "sliding_window": 100,
+            "partial_rotary_factor": 0.75,
+            "rope_parameters": rope(10000.0, partial_rotary_factor=0.75),
+        },
+        old_config=False,
+    ),
+    # The last of four layers does not rotate.
+    "smollm3": Tiny(
+        seed=20,
+        kind="smollm3",
+        config={
+            "num_hidden_layers": 4,
+            "tie_word_embeddings": True,
+            "rope_parameters": rope(50000.0),
+        },
+    ),
 }
 
 
@@ -135,7 +188,9 @@ def draw_weights(model, seed):
             drawn = 1.0 + 0.25 * noise
         elif "embed_tokens" in name:
             drawn = noise * (2.0 / fan_in**0.5 if tied else 1.0)
-        elif any(part in name for part in ("q_proj", "k_proj", "lm_head")):
+        elif name.endswith("bias"):
+            drawn = noise
+        elif any(part in name for part in ("q_proj", "k_proj", "qkv_proj", "lm_head")):
             drawn = noise * 1.5 / fan_in**0.5
         else:
             drawn = noise / fan_in**0.5

@@ -53,14 +53,21 @@ std::string GgufName(const std::string& name) {
                                        {"self_attn.q_proj", "attn_q"},
                                        {"self_attn.k_proj", "attn_k"},
                                        {"self_attn.v_proj", "attn_v"},
+                                       {"self_attn.qkv_proj", "attn_qkv"},
                                        {"self_attn.o_proj", "attn_output"},
                                        {"self_attn.q_norm", "attn_q_norm"},
                                        {"self_attn.k_norm", "attn_k_norm"},
                                        {"post_attention_layernorm", "ffn_norm"},
                                        {"mlp.gate_proj", "ffn_gate"},
                                        {"mlp.up_proj", "ffn_up"},
+                                       {"mlp.gate_up_proj", "ffn_up"},
                                        {"mlp.down_proj", "ffn_down"},
                                    });
+}
+
+bool RotatesNeighbours(const std::string& architecture) {
+  return architecture == "llama" || architecture == "mistral" ||
+         architecture == "smollm3";
 }
 
 // Row i of a head's first half and row i of its second become neighbours.
@@ -129,6 +136,9 @@ GgufWriter MakeGguf(const TinyModel& model) {
   writer.AddFloat(arch + "attention.layer_norm_rms_epsilon", 1e-6f);
   writer.AddUint("tokenizer.ggml.bos_token_id", model.bos_token_id);
   writer.AddUint("tokenizer.ggml.eos_token_id", model.eos_token_id);
+  if (model.window > 0) {
+    writer.AddUint(arch + "attention.sliding_window", model.window);
+  }
   if (model.vocab_size == TinyTokenizer::kVocabSize) AddTokenizer(writer);
   if (model.llama3_rope) {
     writer.AddUint(arch + "rope.scaling.original_context_length", 64);
@@ -138,7 +148,7 @@ GgufWriter MakeGguf(const TinyModel& model) {
   for (TinyTensor& tensor : MakeTensors(model)) {
     const bool rotates = absl::StrContains(tensor.name, "q_proj") ||
                          absl::StrContains(tensor.name, "k_proj");
-    if (rotates && model.architecture == "llama") {
+    if (rotates && RotatesNeighbours(model.architecture)) {
       MakeHalvesNeighbours(tensor, model.head_dim);
     }
     writer.AddTensor(GgufName(tensor.name), tensor.shape,

@@ -8,8 +8,8 @@
 namespace lockstep::testing {
 
 // The model as a GGUF file; with the tiny tokenizer inside when vocab_size is
-// its 512. The rows of q and k of a llama model are permuted as ggml has them.
-// REQUIRES: rows are whole blocks of model.type.
+// its 512. The rows of q and k of a llama, mistral or smollm3 model are
+// permuted as ggml has them. REQUIRES: rows are whole blocks of model.type.
 //
 //   WriteGguf(TinyModel(), ::testing::TempDir() + "tiny.gguf");
 void WriteGguf(const TinyModel& model, const std::string& path);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "tests/testing/encode_row.h"
 #include "tests/testing/safetensors_writer.h"
@@ -99,17 +100,27 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
   for (int i = 0; i < model.num_layers; ++i) {
     const std::string layer = absl::StrCat("model.layers.", i, ".");
     add(layer + "input_layernorm.weight", {hidden});
-    add(layer + "self_attn.q_proj.weight", {q, hidden});
-    add(layer + "self_attn.k_proj.weight", {kv, hidden});
-    add(layer + "self_attn.v_proj.weight", {kv, hidden});
+    if (model.architecture == "phi3") {
+      add(layer + "self_attn.qkv_proj.weight", {q + 2 * kv, hidden});
+      add(layer + "mlp.gate_up_proj.weight", {2 * mlp, hidden});
+    } else {
+      add(layer + "self_attn.q_proj.weight", {q, hidden});
+      add(layer + "self_attn.k_proj.weight", {kv, hidden});
+      add(layer + "self_attn.v_proj.weight", {kv, hidden});
+      add(layer + "mlp.gate_proj.weight", {mlp, hidden});
+      add(layer + "mlp.up_proj.weight", {mlp, hidden});
+    }
+    if (model.architecture == "qwen2") {
+      add(layer + "self_attn.q_proj.bias", {q});
+      add(layer + "self_attn.k_proj.bias", {kv});
+      add(layer + "self_attn.v_proj.bias", {kv});
+    }
     add(layer + "self_attn.o_proj.weight", {hidden, q});
     if (model.architecture == "qwen3") {
       add(layer + "self_attn.q_norm.weight", {model.head_dim});
       add(layer + "self_attn.k_norm.weight", {model.head_dim});
     }
     add(layer + "post_attention_layernorm.weight", {hidden});
-    add(layer + "mlp.gate_proj.weight", {mlp, hidden});
-    add(layer + "mlp.up_proj.weight", {mlp, hidden});
     add(layer + "mlp.down_proj.weight", {hidden, mlp});
   }
   add("model.norm.weight", {hidden});
@@ -118,9 +129,11 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
 }
 
 nlohmann::json MakeHuggingFaceConfig(const TinyModel& model) {
-  const bool qwen3 = model.architecture == "qwen3";
+  static const std::map<std::string, std::string> kNames = {
+      {"llama", "Llama"}, {"mistral", "Mistral"}, {"phi3", "Phi3"},
+      {"qwen2", "Qwen2"}, {"qwen3", "Qwen3"},     {"smollm3", "SmolLM3"}};
   nlohmann::json config = {
-      {"architectures", {qwen3 ? "Qwen3ForCausalLM" : "LlamaForCausalLM"}},
+      {"architectures", {kNames.at(model.architecture) + "ForCausalLM"}},
       {"model_type", model.architecture},
       {"attention_bias", false},
       {"bos_token_id", model.bos_token_id},
@@ -138,6 +151,7 @@ nlohmann::json MakeHuggingFaceConfig(const TinyModel& model) {
       {"rope_scaling", nullptr},
       {"tie_word_embeddings", model.tied_embeddings},
       {"vocab_size", model.vocab_size}};
+  if (model.window > 0) config["sliding_window"] = model.window;
   if (model.llama3_rope) {
     config["rope_scaling"] = {{"rope_type", "llama3"},
                               {"factor", 8.0},

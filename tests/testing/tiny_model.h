@@ -20,7 +20,10 @@ namespace lockstep::testing {
 //
 // WriteGguf, which adds a tokenizer, is in tiny_gguf.h.
 struct TinyModel {
-  std::string architecture = "llama";  // or "qwen3", which has q and k norms
+  // Or "mistral"; "phi3", whose projections are fused; "qwen2", which has
+  // biases; "qwen3", with q and k norms; "smollm3", whose every fourth layer
+  // does not rotate.
+  std::string architecture = "llama";
   int vocab_size = 512;
   int hidden_size = 64;
   int intermediate_size = 128;
@@ -31,6 +34,7 @@ struct TinyModel {
   int max_context = 512;  // tokens
   float rope_theta = 10000;
   bool llama3_rope = false;  // scaled by 8 from 64 positions
+  int window = 0;            // of mistral and phi3; 0: none
   bool tied_embeddings = false;
   int bos_token_id = 1;
   int eos_token_id = 2;

@@ -15,6 +15,7 @@
 #include "tests/testing/engine_group.h"
 #include "tests/testing/hand_planned_engine.h"
 #include "tests/testing/local_ranks.h"
+#include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/collectives/collective.h"
 #include "worker/core/sequence.h"
@@ -105,8 +106,33 @@ double LargestDifference(const Rows& a, const Rows& b) {
   return largest;
 }
 
+TinyModel Of(const std::string& architecture) {
+  TinyModel model = Llama();
+  model.architecture = architecture;
+  if (architecture == "mistral" || architecture == "phi3") model.window = 30;
+  if (architecture == "smollm3") model.num_layers = 4;
+  return model;
+}
+
+// The order of a head's dimensions may differ, and with it that of sums.
+TEST(ModelEngine, AGgufFileIsTheSameModelAsAFolder) {
+  for (const char* architecture :
+       {"llama", "mistral", "phi3", "qwen2", "qwen3", "smollm3"}) {
+    SCOPED_TRACE(architecture);
+    const TinyModel spec = Of(architecture);
+    const std::string path = ::testing::TempDir() + architecture + ".gguf";
+    testing::WriteGguf(spec, path);
+    const auto gguf = OpenModel(path);
+    ASSERT_TRUE(gguf.ok()) << gguf.status();
+    EXPECT_LT(
+        LargestDifference(LogitsAlone(Write(spec), 1), LogitsAlone(*gguf, 1)),
+        1e-4);
+  }
+}
+
 TEST(ModelEngine, LogitsHaveTheSameBitsOnEveryEvenNumberOfRanks) {
-  for (const TinyModel& spec : {Llama(), Qwen3()}) {
+  for (const TinyModel& spec :
+       {Llama(), Qwen3(), Of("phi3"), Of("qwen2"), Of("smollm3")}) {
     const ModelFiles model = Write(spec);
     const std::vector<int> sizes =
         IdenticalSizes(model.config, model.row_parallel_blocks, 1);

@@ -12,9 +12,10 @@
 namespace lockstep {
 
 // The attention half of a decoder layer: hidden += o(attention(qkv(norm(
-// hidden)))). The batch's keys and values are stored in `kv` first, so tokens
-// see earlier ones of the same step. One all-reduce.
+// hidden)))), as `layer` says. The batch's keys and values are stored in `kv`
+// first, so tokens see earlier ones of the same step. One all-reduce.
 absl::Status AttentionBlock(const RankContext& rank,
+                            const LayerAttention& layer,
                             const LayerWeights& weights, const RopeTable& rope,
                             const kernels::TokenBatch& batch,
                             const kernels::PagedKv& kv,

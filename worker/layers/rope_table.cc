@@ -1,5 +1,6 @@
 #include "worker/layers/rope_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -18,16 +19,47 @@ double ScaleLlama3(const RopeConfig& config, double frequency) {
   return (1 - keep) * frequency / config.factor + keep * frequency;
 }
 
+// The pair, as a real number, that turns so many times in the original context.
+double YarnPair(const RopeConfig& config, double turns) {
+  return config.rotary_dim *
+         std::log(config.original_max_position /
+                  (turns * 2 * std::numbers::pi)) /
+         (2 * std::log(static_cast<double>(config.theta)));
+}
+
+// Pairs up to `low` are kept, those from `high` on slowed down by `factor`.
+double ScaleYarn(const RopeConfig& config, int pair, double frequency) {
+  const double low =
+      std::max(std::floor(YarnPair(config, config.beta_fast)), 0.0);
+  double high = std::min(std::ceil(YarnPair(config, config.beta_slow)),
+                         config.rotary_dim - 1.0);
+  if (high == low) high += 0.001;
+  const double slow = std::clamp((pair - low) / (high - low), 0.0, 1.0);
+  return slow * frequency / config.factor + (1 - slow) * frequency;
+}
+
+double Scale(const RopeConfig& config, int pair, double frequency) {
+  switch (config.scaling) {
+    case RopeConfig::Scaling::kNone:
+      return frequency;
+    case RopeConfig::Scaling::kLinear:
+      return frequency / config.factor;
+    case RopeConfig::Scaling::kLlama3:
+      return ScaleLlama3(config, frequency);
+    case RopeConfig::Scaling::kYarn:
+      return ScaleYarn(config, pair, frequency);
+  }
+  return frequency;
+}
+
 }  // namespace
 
 std::vector<double> RopeFrequencies(const RopeConfig& config) {
   std::vector<double> frequencies(config.rotary_dim / 2);
   for (int i = 0; i < frequencies.size(); ++i) {
-    const double frequency = std::pow(static_cast<double>(config.theta),
-                                      -2.0 * i / config.rotary_dim);
-    frequencies[i] = config.scaling == RopeConfig::Scaling::kLlama3
-                         ? ScaleLlama3(config, frequency)
-                         : frequency;
+    frequencies[i] = Scale(config, i,
+                           std::pow(static_cast<double>(config.theta),
+                                    -2.0 * i / config.rotary_dim));
   }
   return frequencies;
 }
@@ -39,8 +71,10 @@ RopeTable::RopeTable(const RopeConfig& config, int num_positions)
   sin_.reserve(num_positions * frequencies.size());
   for (int position = 0; position < num_positions; ++position) {
     for (const double frequency : frequencies) {
-      cos_.push_back(static_cast<float>(std::cos(position * frequency)));
-      sin_.push_back(static_cast<float>(std::sin(position * frequency)));
+      const double angle = position * frequency;
+      const double factor = config.attention_factor;
+      cos_.push_back(static_cast<float>(std::cos(angle) * factor));
+      sin_.push_back(static_cast<float>(std::sin(angle) * factor));
     }
   }
 }

@@ -7,8 +7,9 @@
 
 namespace lockstep {
 
-// Cosines and sines of a rotary position embedding, for every position a
-// sequence can have. Computed in double, kept in fp32. Immutable.
+// Cosines and sines of a rotary position embedding, times its attention_factor,
+// for every position a sequence can have. Computed in double, kept in fp32.
+// Immutable.
 class RopeTable {
  public:
   RopeTable(const RopeConfig& config, int num_positions);
@@ -27,7 +28,8 @@ class RopeTable {
 };
 
 // Radians a position, of each pair: theta^(-2i / rotary_dim), scaled as
-// `config` says. kLlama3 follows Hugging Face's _compute_llama3_parameters.
+// `config` says. kLlama3 and kYarn follow Hugging Face's
+// _compute_llama3_parameters and _compute_yarn_parameters.
 std::vector<double> RopeFrequencies(const RopeConfig& config);
 
 }  // namespace lockstep

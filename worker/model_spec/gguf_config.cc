@@ -33,6 +33,7 @@ constexpr absl::string_view kKnownKeys[] = {
     "rope.dimension_count",
     "rope.freq_base",
     "rope.scale_linear",
+    "rope.scaling.attn_factor",
     "rope.scaling.factor",
     "rope.scaling.finetuned",
     "rope.scaling.original_context_length",
@@ -114,23 +115,14 @@ class Reader {
 // Known keys whose value may ask for what the decoder lacks.
 absl::Status RefuseOptions(const GgufFile& file, const Reader& reader) {
   LOCKSTEP_RETURN_IF_ERROR(reader.RefuseUnknownKeys());
-  for (const char* name : {"expert_count", "attention.sliding_window"}) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const int value,
-                              reader.IntOr(name, 0, kMaxContext, 0));
-    if (value != 0) return reader.Unsupported(name, "only 0 is");
-  }
-  for (const char* name : {"rope.scale_linear", "rope.scaling.factor"}) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int experts,
+                            reader.IntOr("expert_count", 0, kMaxContext, 0));
+  if (experts != 0) return reader.Unsupported("expert_count", "only 0 is");
+  for (const char* name : {"rope.scale_linear", "rope.scaling.attn_factor"}) {
     if (!reader.Has(name)) continue;
     LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
                               reader.Float(name, 0, kMaxRopeFactor));
     if (factor != 1) return reader.Unsupported(name, "only 1 is");
-  }
-  if (reader.Has("rope.scaling.type")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view type,
-                              file.GetString(reader.Key("rope.scaling.type")));
-    if (type != "none") {
-      return reader.Unsupported("rope.scaling.type", "only none is");
-    }
   }
   if (const auto* causal = file.Find(reader.Key("attention.causal"))) {
     if (*causal != GgufFile::Value(true)) {
@@ -140,7 +132,14 @@ absl::Status RefuseOptions(const GgufFile& file, const Reader& reader) {
   return absl::OkStatus();
 }
 
-absl::Status ReadHeads(const Reader& reader, ModelConfig* config) {
+absl::Status ReadHeads(const Reader& reader, const Architecture& architecture,
+                       ModelConfig* config) {
+  const auto CheckIsHeadDim = [&](const char* name, int size) {
+    if (size == config->head_dim) return absl::OkStatus();
+    return reader.Unsupported(
+        name, absl::StrCat("only the size of a head, ", config->head_dim,
+                           ", is, found ", size));
+  };
   LOCKSTEP_ASSIGN_OR_RETURN(config->num_heads,
                             reader.Int("attention.head_count", 1, kMaxHeads));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -155,21 +154,77 @@ absl::Status ReadHeads(const Reader& reader, ModelConfig* config) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       config->head_dim, reader.IntOr("attention.key_length", 1, kMaxHeadDim,
                                      config->hidden_size / config->num_heads));
-  // Values are as long as keys, and all of a head rotates.
-  for (const char* name : {"attention.value_length", "rope.dimension_count"}) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        const int size, reader.IntOr(name, 1, kMaxHeadDim, config->head_dim));
-    if (size != config->head_dim) {
-      return reader.Unsupported(
-          name, absl::StrCat("only the size of a head, ", config->head_dim,
-                             ", is, found ", size));
-    }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->rope.rotary_dim,
+      reader.IntOr("rope.dimension_count", 1, kMaxHeadDim, config->head_dim));
+  if (!architecture.partial_rope) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckIsHeadDim("rope.dimension_count", config->rope.rotary_dim));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int value_length,
+      reader.IntOr("attention.value_length", 1, kMaxHeadDim, config->head_dim));
+  return CheckIsHeadDim("attention.value_length", value_length);
+}
+
+// Its presence in a file says that all layers see a window.
+absl::Status ReadLayers(const Reader& reader, const Architecture& architecture,
+                        ModelConfig* config) {
+  constexpr char kWindow[] = "attention.sliding_window";
+  LOCKSTEP_ASSIGN_OR_RETURN(const int window,
+                            reader.IntOr(kWindow, 0, kMaxContext, 0));
+  if (window != 0 && architecture.windows != Architecture::Windows::kAlways) {
+    return reader.Unsupported(kWindow, "only 0 is");
+  }
+  for (int i = 0; i < config->num_layers; ++i) {
+    config->attention.push_back({.window = window,
+                                 .has_rope = !architecture.has_no_rope_layers ||
+                                             HasRope(i, kNoRopeInterval)});
   }
   return absl::OkStatus();
 }
 
+absl::Status ReadScaling(const GgufFile& file, const Reader& reader,
+                         ModelConfig* config) {
+  RopeConfig& rope = config->rope;
+  constexpr char kOriginal[] = "rope.scaling.original_context_length";
+  absl::string_view type = "none";
+  if (reader.Has("rope.scaling.type")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(type,
+                              file.GetString(reader.Key("rope.scaling.type")));
+  }
+  if (reader.Has("rope.scaling.factor")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        rope.factor, reader.Float("rope.scaling.factor", 0, kMaxRopeFactor));
+  }
+  if (type == "none") {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const int original,
+        reader.IntOr(kOriginal, 1, kMaxContext, kLlama3OriginalContext));
+    if (rope.factor != 1) {
+      return reader.Unsupported("rope.scaling.factor",
+                                "only 1 is where rope.scaling.type is none");
+    }
+    return ReadRopeFactors(file, original, &rope);
+  }
+  if (type == "linear") {
+    rope.scaling = RopeConfig::Scaling::kLinear;
+    return absl::OkStatus();
+  }
+  if (type != "yarn") {
+    return reader.Unsupported("rope.scaling.type",
+                              "only none, linear and yarn are");
+  }
+  rope.scaling = RopeConfig::Scaling::kYarn;
+  rope.attention_factor = YarnAttentionFactor(rope.factor);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope.original_max_position,
+      reader.IntOr(kOriginal, 1, kMaxContext, config->max_context));
+  return absl::OkStatus();
+}
+
 absl::Status ReadSizes(const GgufFile& file, const Reader& reader,
-                       ModelConfig* config) {
+                       const Architecture& architecture, ModelConfig* config) {
   LOCKSTEP_ASSIGN_OR_RETURN(config->hidden_size,
                             reader.Int("embedding_length", 1, kMaxHiddenSize));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -182,7 +237,7 @@ absl::Status ReadSizes(const GgufFile& file, const Reader& reader,
   if (reader.Has("vocab_size")) {
     LOCKSTEP_ASSIGN_OR_RETURN(config->vocab_size,
                               reader.Int("vocab_size", 1, kMaxVocabSize));
-    return ReadHeads(reader, config);
+    return ReadHeads(reader, architecture, config);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const GgufFile::Strings* tokens,
                             file.GetStrings("tokenizer.ggml.tokens"));
@@ -192,7 +247,7 @@ absl::Status ReadSizes(const GgufFile& file, const Reader& reader,
         " tokens, expected 1 to ", kMaxVocabSize, "."));
   }
   config->vocab_size = static_cast<int>(tokens->size());
-  return ReadHeads(reader, config);
+  return ReadHeads(reader, architecture, config);
 }
 
 // An id of the tokenizer; absent where it is absent.
@@ -238,24 +293,19 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
   }
   const Reader reader(file, architecture->name);
   LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(file, reader));
-  ModelConfig config;
-  config.architecture = architecture->name;
-  config.qk_norm = architecture->qk_norm;
-  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(file, reader, &config));
+  ModelConfig config = ConfigOf(*architecture);
+  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadLayers(reader, *architecture, &config));
   LOCKSTEP_ASSIGN_OR_RETURN(
       config.norm_eps,
       reader.Float("attention.layer_norm_rms_epsilon", 0, kMaxNormEps));
   config.tied_embeddings = file.tensors().count("output.weight") == 0;
   config.rope.style = architecture->gguf_rope_style;
-  config.rope.rotary_dim = config.head_dim;
   if (reader.Has("rope.freq_base")) {
     LOCKSTEP_ASSIGN_OR_RETURN(config.rope.theta,
                               reader.Float("rope.freq_base", 1, kMaxRopeTheta));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const int original, reader.IntOr("rope.scaling.original_context_length",
-                                       1, kMaxContext, kLlama3OriginalContext));
-  LOCKSTEP_RETURN_IF_ERROR(ReadRopeFactors(file, original, &config.rope));
+  LOCKSTEP_RETURN_IF_ERROR(ReadScaling(file, reader, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(file, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, file.path()));
   return config;

@@ -142,6 +142,28 @@ struct BadFile {
   const char* message;
 };
 
+TEST(GgufConfig, ReadsLinearScaling) {
+  GgufWriter writer = Minimal();
+  writer.AddString("llama.rope.scaling.type", "linear");
+  writer.AddFloat("llama.rope.scaling.factor", 4);
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLinear);
+  EXPECT_EQ(config->rope.factor, 4);
+}
+
+TEST(GgufConfig, ReadsYarn) {
+  GgufWriter writer = Minimal();
+  writer.AddString("llama.rope.scaling.type", "yarn");
+  writer.AddFloat("llama.rope.scaling.factor", 4);
+  writer.AddUint("llama.rope.scaling.original_context_length", 128);
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kYarn);
+  EXPECT_EQ(config->rope.original_max_position, 128);
+  EXPECT_FLOAT_EQ(config->rope.attention_factor, 1.1386294f);
+}
+
 TEST(GgufConfig, RefusesByName) {
   constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -152,8 +174,10 @@ TEST(GgufConfig, RefusesByName) {
        kUnimplemented, "\"llama.attention.sliding_window\""},
       {[](GgufWriter& w) { w.AddFloat("llama.logit_scale", 0.5f); },
        kUnimplemented, "\"llama.logit_scale\""},
-      {[](GgufWriter& w) { w.AddString("llama.rope.scaling.type", "yarn"); },
+      {[](GgufWriter& w) { w.AddString("llama.rope.scaling.type", "su"); },
        kUnimplemented, "\"llama.rope.scaling.type\""},
+      {[](GgufWriter& w) { w.AddFloat("llama.rope.scaling.attn_factor", 2); },
+       kUnimplemented, "\"llama.rope.scaling.attn_factor\""},
       {[](GgufWriter& w) { w.AddFloat("llama.rope.scaling.factor", 4); },
        kUnimplemented, "\"llama.rope.scaling.factor\""},
       {[](GgufWriter& w) { w.AddBool("llama.attention.causal", false); },
@@ -216,15 +240,16 @@ TEST(GgufConfig, RefusesByName) {
 }
 
 TEST(GgufConfig, RefusesOtherArchitecturesAndNamesTheSupportedOnes) {
-  for (const char* name :
-       {"qwen2", "gemma3", "phi3", "qwen3moe", "LlamaForCausalLM"}) {
+  for (const char* name : {"gemma3", "qwen3moe", "olmo2", "LlamaForCausalLM"}) {
     GgufWriter writer;
     writer.AddString("general.architecture", name);
     EXPECT_EQ(Read(writer.Finish()).status(),
               absl::UnimplementedError(absl::StrCat(
                   "m.gguf holds a model of the architecture \"", name,
                   "\", which is not supported; supported are llama "
-                  "(LlamaForCausalLM), qwen3 (Qwen3ForCausalLM).")));
+                  "(LlamaForCausalLM), mistral (MistralForCausalLM), phi3 "
+                  "(Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM), qwen3 "
+                  "(Qwen3ForCausalLM), smollm3 (SmolLM3ForCausalLM).")));
   }
 }
 

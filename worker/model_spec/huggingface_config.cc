@@ -3,6 +3,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "common/status_macros.h"
 #include "worker/model_spec/config_limits.h"
@@ -12,6 +14,8 @@ namespace lockstep {
 namespace {
 
 using nlohmann::json;
+
+constexpr absl::string_view kPartialRope = "partial_rotary_factor";
 
 absl::Status Unsupported(const JsonFields& fields, absl::string_view name,
                          absl::string_view supported) {
@@ -34,9 +38,21 @@ absl::StatusOr<const Architecture*> ReadArchitecture(const JsonFields& fields) {
   return architecture;
 }
 
+// Of one entry a layer, where it is there.
+absl::Status CheckLayerList(const JsonFields& fields, absl::string_view name,
+                            int num_layers) {
+  const json* list = fields.Find(name);
+  if (list == nullptr || (list->is_array() && list->size() == num_layers)) {
+    return absl::OkStatus();
+  }
+  return fields.Unexpected(
+      name, absl::StrCat("a list of ", num_layers, ", one for each layer"));
+}
+
 // Options that change what the model computes and that the decoder lacks. Each
 // may be there with the value that switches it off.
-absl::Status RefuseOptions(const JsonFields& fields) {
+absl::Status RefuseOptions(const JsonFields& fields,
+                           const Architecture& architecture) {
   for (const char* name :
        {"attention_bias", "mlp_bias", "use_bidirectional_attention",
         "is_encoder_decoder", "add_cross_attention"}) {
@@ -53,6 +69,7 @@ absl::Status RefuseOptions(const JsonFields& fields) {
   for (const char* name :
        {"partial_rotary_factor", "embedding_multiplier", "logits_scaling",
         "residual_multiplier", "attention_multiplier"}) {
+    if (architecture.partial_rope && name == kPartialRope) continue;
     const json* value = fields.Find(name);
     if (value != nullptr && *value != 1) {
       return Unsupported(fields, name, "only 1 is");
@@ -66,25 +83,85 @@ absl::Status RefuseOptions(const JsonFields& fields) {
   return absl::OkStatus();
 }
 
-// A window that is configured but switched off is fine.
-absl::Status RefuseSlidingWindow(const JsonFields& fields) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool used,
-                            fields.BoolOr("use_sliding_window", true));
-  if (used && fields.Find("sliding_window") != nullptr) {
+// Positions seen in the layers that see a window; 0 where none does.
+absl::StatusOr<int> ReadWindow(const JsonFields& fields,
+                               const Architecture& architecture) {
+  using Windows = Architecture::Windows;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const bool used, fields.BoolOr("use_sliding_window",
+                                     architecture.windows != Windows::kIfUsed));
+  if (!used) return 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(const int window,
+                            fields.IntOr("sliding_window", 1, kMaxContext, 0));
+  if (window != 0 && architecture.windows == Windows::kNever) {
     return Unsupported(fields, "sliding_window",
                        "only full attention (null) is");
   }
-  const json* layer_types = fields.Find("layer_types");
-  if (layer_types == nullptr) return absl::OkStatus();
-  if (!layer_types->is_array()) {
-    return fields.Unexpected("layer_types", "a list");
+  return window;
+}
+
+// Whether a layer sees the window: as layer_types says, else as all layers do,
+// or those from max_window_layers on.
+absl::StatusOr<bool> SeesWindow(const JsonFields& fields,
+                                const Architecture& architecture, int layer,
+                                int first) {
+  const json* types = fields.Find("layer_types");
+  if (types == nullptr) return layer >= first;
+  const json& type = (*types)[layer];
+  if (type == "full_attention") return false;
+  if (architecture.windows == Architecture::Windows::kNever) {
+    return Unsupported(fields, "layer_types", "only full_attention is");
   }
-  for (const json& type : *layer_types) {
-    if (type != "full_attention") {
-      return Unsupported(fields, "layer_types", "only full_attention is");
-    }
+  if (type != "sliding_attention") {
+    return Unsupported(fields, "layer_types",
+                       "only full_attention and sliding_attention are");
+  }
+  if (fields.Find("sliding_window") == nullptr) {
+    return fields.Unexpected("sliding_window", "a number, for layer_types");
+  }
+  return true;
+}
+
+absl::Status ReadWindows(const JsonFields& fields,
+                         const Architecture& architecture,
+                         ModelConfig* config) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int window, ReadWindow(fields, architecture));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckLayerList(fields, "layer_types", config->num_layers));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int first, fields.IntOr("max_window_layers", 0, kMaxLayers, 0));
+  for (int i = 0; i < config->num_layers; ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool sees,
+                              SeesWindow(fields, architecture, i, first));
+    config->attention[i].window = sees ? window : 0;
   }
   return absl::OkStatus();
+}
+
+// The layers that rotate: a list of 1 and 0, or all but every n-th.
+absl::Status ReadNoRopeLayers(const JsonFields& fields, ModelConfig* config) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckLayerList(fields, "no_rope_layers", config->num_layers));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int interval,
+      fields.IntOr("no_rope_layer_interval", 1, kMaxLayers, kNoRopeInterval));
+  const json* list = fields.Find("no_rope_layers");
+  for (int i = 0; i < config->num_layers; ++i) {
+    if (list != nullptr && (*list)[i] != 0 && (*list)[i] != 1) {
+      return fields.Unexpected("no_rope_layers", "a list of 0 and 1");
+    }
+    config->attention[i].has_rope =
+        list == nullptr ? HasRope(i, interval) : (*list)[i] == 1;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadLayers(const JsonFields& fields,
+                        const Architecture& architecture, ModelConfig* config) {
+  config->attention.resize(config->num_layers);
+  LOCKSTEP_RETURN_IF_ERROR(ReadWindows(fields, architecture, config));
+  return architecture.has_no_rope_layers ? ReadNoRopeLayers(fields, config)
+                                         : absl::OkStatus();
 }
 
 absl::Status ReadLlama3Scaling(const JsonFields& fields, RopeConfig* rope) {
@@ -107,24 +184,80 @@ absl::Status ReadLlama3Scaling(const JsonFields& fields, RopeConfig* rope) {
   return absl::OkStatus();
 }
 
-// How rope is scaled; `fields` is rope_scaling or rope_parameters.
-absl::Status ReadScaling(const JsonFields& fields, RopeConfig* rope) {
-  const json* partial = fields.Find("partial_rotary_factor");
-  if (partial != nullptr && *partial != 1) {
-    return Unsupported(fields, "partial_rotary_factor", "only 1 is");
+absl::Status ReadFactor(const JsonFields& fields, RopeConfig* rope) {
+  LOCKSTEP_ASSIGN_OR_RETURN(rope->factor,
+                            fields.Float("factor", 0, kMaxRopeFactor));
+  return absl::OkStatus();
+}
+
+// Hugging Face's _compute_yarn_parameters; `mscale` is DeepSeek's.
+absl::Status ReadYarnScaling(const JsonFields& fields, int max_context,
+                             RopeConfig* rope) {
+  rope->scaling = RopeConfig::Scaling::kYarn;
+  for (const char* name : {"mscale", "mscale_all_dim"}) {
+    if (fields.Find(name) != nullptr) {
+      return Unsupported(fields, name, "only models without it are");
+    }
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool truncate,
+                            fields.BoolOr("truncate", true));
+  if (!truncate) return Unsupported(fields, "truncate", "only true is");
+  LOCKSTEP_RETURN_IF_ERROR(ReadFactor(fields, rope));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope->beta_fast,
+      fields.FloatOr("beta_fast", 0, kMaxRopeFactor, rope->beta_fast));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope->beta_slow,
+      fields.FloatOr("beta_slow", 0, kMaxRopeFactor, rope->beta_slow));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope->attention_factor,
+      fields.FloatOr("attention_factor", 0, kMaxRopeFactor,
+                     YarnAttentionFactor(rope->factor)));
+  LOCKSTEP_ASSIGN_OR_RETURN(rope->original_max_position,
+                            fields.IntOr("original_max_position_embeddings", 1,
+                                         kMaxContext, max_context));
+  return absl::OkStatus();
+}
+
+// How rope is scaled; `fields` is rope_scaling or rope_parameters.
+absl::Status ReadScaling(const JsonFields& fields, int max_context,
+                         RopeConfig* rope) {
   const bool old_name =
       fields.Find("rope_type") == nullptr && fields.Find("type") != nullptr;
   const char* const key = old_name ? "type" : "rope_type";
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string type, fields.StringOr(key, ""));
-  if (type == "llama3") return ReadLlama3Scaling(fields, rope);
   if (type == "default") return absl::OkStatus();
-  if (type.empty()) return fields.Unexpected(key, "default or llama3");
-  return Unsupported(fields, key, "default and llama3 are");
+  if (type == "llama3") return ReadLlama3Scaling(fields, rope);
+  if (type == "yarn") return ReadYarnScaling(fields, max_context, rope);
+  if (type == "linear") {
+    rope->scaling = RopeConfig::Scaling::kLinear;
+    return ReadFactor(fields, rope);
+  }
+  constexpr char kSupported[] = "default, linear, llama3 and yarn are";
+  if (type.empty()) return fields.Unexpected(key, "a name");
+  return Unsupported(fields, key, kSupported);
+}
+
+// The dimensions of a head that rotate. New files have the factor inside.
+absl::StatusOr<int> ReadRotaryDim(const JsonFields& fields,
+                                  const std::optional<JsonFields>& parameters,
+                                  const Architecture& architecture,
+                                  int head_dim) {
+  const bool inside =
+      parameters.has_value() && parameters->Find(kPartialRope) != nullptr;
+  const JsonFields& holder = inside ? *parameters : fields;
+  LOCKSTEP_ASSIGN_OR_RETURN(const float part,
+                            holder.FloatOr(kPartialRope, 0, 1, 1));
+  if (part != 1 && !architecture.partial_rope) {
+    return Unsupported(holder, kPartialRope, "only 1 is");
+  }
+  return static_cast<int>(head_dim * part);
 }
 
 // Old style: rope_theta beside rope_scaling. New: both in rope_parameters.
-absl::Status ReadRope(const JsonFields& fields, RopeConfig* rope) {
+absl::Status ReadRope(const JsonFields& fields,
+                      const Architecture& architecture, ModelConfig* config) {
+  RopeConfig& rope = config->rope;
   LOCKSTEP_ASSIGN_OR_RETURN(auto parameters, fields.Object("rope_parameters"));
   LOCKSTEP_ASSIGN_OR_RETURN(auto scaling, fields.Object("rope_scaling"));
   if (parameters.has_value() && scaling.has_value()) {
@@ -134,10 +267,13 @@ absl::Status ReadRope(const JsonFields& fields, RopeConfig* rope) {
       parameters.has_value() && parameters->Find("rope_theta") != nullptr;
   const JsonFields& theta = theta_inside ? *parameters : fields;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      rope->theta, theta.FloatOr("rope_theta", 1, kMaxRopeTheta, 10000));
-  if (parameters.has_value()) return ReadScaling(*parameters, rope);
-  if (scaling.has_value()) return ReadScaling(*scaling, rope);
-  return absl::OkStatus();
+      rope.theta, theta.FloatOr("rope_theta", 1, kMaxRopeTheta, 10000));
+  const auto& how = parameters.has_value() ? parameters : scaling;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope.rotary_dim,
+      ReadRotaryDim(fields, how, architecture, config->head_dim));
+  return how.has_value() ? ReadScaling(*how, config->max_context, &rope)
+                         : absl::OkStatus();
 }
 
 absl::Status ReadSizes(const JsonFields& fields, ModelConfig* config) {
@@ -207,18 +343,15 @@ absl::StatusOr<ModelConfig> ConfigFromHuggingFace(const json& json_config,
   const JsonFields fields(json_config, path);
   LOCKSTEP_ASSIGN_OR_RETURN(const Architecture* architecture,
                             ReadArchitecture(fields));
-  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(fields));
-  LOCKSTEP_RETURN_IF_ERROR(RefuseSlidingWindow(fields));
-  ModelConfig config;
-  config.architecture = architecture->name;
-  config.qk_norm = architecture->qk_norm;
+  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(fields, *architecture));
+  ModelConfig config = ConfigOf(*architecture);
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(fields, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadLayers(fields, *architecture, &config));
   LOCKSTEP_ASSIGN_OR_RETURN(config.norm_eps,
                             fields.Float("rms_norm_eps", 0, kMaxNormEps));
   LOCKSTEP_ASSIGN_OR_RETURN(config.tied_embeddings,
                             fields.BoolOr("tie_word_embeddings", false));
-  LOCKSTEP_RETURN_IF_ERROR(ReadRope(fields, &config.rope));
-  config.rope.rotary_dim = config.head_dim;
+  LOCKSTEP_RETURN_IF_ERROR(ReadRope(fields, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(fields, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, path));
   return config;

@@ -129,6 +129,73 @@ TEST(HuggingFaceConfig, OptionsThatAreOffAreFine) {
   EXPECT_TRUE(read.ok()) << read.status();
 }
 
+json Qwen2(std::vector<const char*> layer_types = {}) {
+  json config = Llama();
+  config["architectures"] = {"Qwen2ForCausalLM"};
+  config["sliding_window"] = 100;
+  config["max_window_layers"] = 1;
+  if (!layer_types.empty()) config["layer_types"] = layer_types;
+  return config;
+}
+
+std::vector<int> WindowsOf(const json& config) {
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  EXPECT_TRUE(read.ok()) << read.status();
+  std::vector<int> windows;
+  for (const LayerAttention& layer : read->attention) {
+    windows.push_back(layer.window);
+  }
+  return windows;
+}
+
+TEST(HuggingFaceConfig, ReadsWhichLayersSeeAWindow) {
+  json config = Qwen2();
+  EXPECT_THAT(WindowsOf(config), ElementsAre(0, 0));
+  config["use_sliding_window"] = true;
+  EXPECT_THAT(WindowsOf(config), ElementsAre(0, 100));
+  config = Qwen2({"sliding_attention", "full_attention"});
+  config["use_sliding_window"] = true;
+  EXPECT_THAT(WindowsOf(config), ElementsAre(100, 0));
+  config["architectures"] = {"MistralForCausalLM"};
+  config.erase("layer_types");
+  config.erase("max_window_layers");
+  EXPECT_THAT(WindowsOf(config), ElementsAre(100, 100));
+  config["sliding_window"] = nullptr;
+  EXPECT_THAT(WindowsOf(config), ElementsAre(0, 0));
+}
+
+TEST(HuggingFaceConfig, ReadsWhichLayersRotate) {
+  json config = Llama();
+  config["architectures"] = {"SmolLM3ForCausalLM"};
+  config["num_hidden_layers"] = 5;
+  const auto rotate = [&config] {
+    const auto read = ConfigFromHuggingFace(config, "config.json");
+    EXPECT_TRUE(read.ok()) << read.status();
+    std::vector<bool> has_rope;
+    for (const auto& layer : read->attention) {
+      has_rope.push_back(layer.has_rope);
+    }
+    return has_rope;
+  };
+  EXPECT_THAT(rotate(), ElementsAre(true, true, true, false, true));
+  config["no_rope_layer_interval"] = 2;
+  EXPECT_THAT(rotate(), ElementsAre(true, false, true, false, true));
+  config["no_rope_layers"] = {1, 1, 1, 1, 0};
+  EXPECT_THAT(rotate(), ElementsAre(true, true, true, true, false));
+}
+
+TEST(HuggingFaceConfig, ReadsYarn) {
+  json config = Llama();
+  config["rope_scaling"] = {{"rope_type", "yarn"},
+                            {"factor", 4.0},
+                            {"original_max_position_embeddings", 128}};
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope.scaling, RopeConfig::Scaling::kYarn);
+  EXPECT_EQ(read->rope.original_max_position, 128);
+  EXPECT_FLOAT_EQ(read->rope.attention_factor, 1.1386294f);
+}
+
 // A config in which `key` is `value`, and what is said about it.
 struct BadConfig {
   const char* key;
@@ -150,10 +217,10 @@ void ExpectRefused(const json& good, const BadConfig& bad,
 
 TEST(HuggingFaceConfig, RefusesWhatIsNotSupportedByName) {
   const char* const supported =
-      "supported are llama (LlamaForCausalLM), qwen3 (Qwen3ForCausalLM)";
+      "supported are llama (LlamaForCausalLM), mistral (MistralForCausalLM), "
+      "phi3 (Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM)";
   const BadConfig cases[] = {
-      {"architectures", {"Qwen2ForCausalLM"}, "\"Qwen2ForCausalLM\""},
-      {"architectures", {"MistralForCausalLM"}, supported},
+      {"architectures", {"Olmo2ForCausalLM"}, "\"Olmo2ForCausalLM\""},
       {"architectures", {"Gemma3ForCausalLM"}, supported},
       {"architectures", {"Qwen3MoeForCausalLM"}, supported},
       {"architectures", {"llama"}, supported},
@@ -173,10 +240,12 @@ TEST(HuggingFaceConfig, RefusesWhatIsNotSupportedByName) {
       {"num_local_experts", 8, "\"num_local_experts\""},
       {"final_logit_softcapping", 30.0, "\"final_logit_softcapping\""},
       {"rope_scaling",
-       {{"type", "linear"}, {"factor", 2.0}},
-       "in \"rope_scaling\": \"type\" is \"linear\", which is not supported; "
-       "default and llama3 are"},
-      {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2.0}}, "\"yarn\""},
+       {{"type", "dynamic"}, {"factor", 2.0}},
+       "in \"rope_scaling\": \"type\" is \"dynamic\", which is not supported; "
+       "default, linear, llama3 and yarn are"},
+      {"rope_scaling",
+       {{"rope_type", "yarn"}, {"factor", 2.0}, {"mscale", 0.7}},
+       "in \"rope_scaling\": \"mscale\" is 0.7"},
       {"rope_parameters",
        {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}},
        "in \"rope_parameters\": \"partial_rotary_factor\" is 0.5"},

@@ -35,8 +35,9 @@ absl::Status Decoder::Forward(const DecoderInput& input,
   LOCKSTEP_RETURN_IF_ERROR(Embed(rank_, *weights_, input.token_ids, hidden));
   for (int i = 0; i < rank_.config->num_layers; ++i) {
     const LayerWeights& layer = weights_->layers[i];
-    LOCKSTEP_RETURN_IF_ERROR(
-        AttentionBlock(rank_, layer, rope_, input.batch, kv[i], &activations_));
+    LOCKSTEP_RETURN_IF_ERROR(AttentionBlock(rank_, rank_.config->attention[i],
+                                            layer, rope_, input.batch, kv[i],
+                                            &activations_));
     LOCKSTEP_RETURN_IF_ERROR(
         MlpBlock(rank_, layer, input.batch.num_tokens, &activations_));
   }

@@ -46,12 +46,19 @@ void AddConfig(const ModelConfig& config, DigestBuilder& builder) {
         config.head_dim, config.max_context, config.rope.rotary_dim,
         config.rope.original_max_position, static_cast<int>(config.rope.style),
         static_cast<int>(config.rope.scaling), int{config.qk_norm},
+        int{config.qkv_bias}, int{config.fused_projections},
         int{config.tied_embeddings}}) {
     builder.Add(static_cast<uint64_t>(value));
   }
+  for (const LayerAttention& layer : config.attention) {
+    builder.Add(static_cast<uint64_t>(layer.window));
+    builder.Add(uint64_t{layer.has_rope});
+  }
   for (const float value :
        {config.norm_eps, config.rope.theta, config.rope.factor,
-        config.rope.low_freq_factor, config.rope.high_freq_factor}) {
+        config.rope.low_freq_factor, config.rope.high_freq_factor,
+        config.rope.beta_fast, config.rope.beta_slow,
+        config.rope.attention_factor}) {
     builder.Add(uint64_t{std::bit_cast<uint32_t>(value)});
   }
   builder.Add(absl::MakeConstSpan(config.eos_token_ids));

@@ -22,6 +22,10 @@ constexpr Names kLayerNames[] = {
     {"attn_q.weight", "self_attn.q_proj.weight"},
     {"attn_k.weight", "self_attn.k_proj.weight"},
     {"attn_v.weight", "self_attn.v_proj.weight"},
+    {"attn_q.bias", "self_attn.q_proj.bias"},
+    {"attn_k.bias", "self_attn.k_proj.bias"},
+    {"attn_v.bias", "self_attn.v_proj.bias"},
+    {"attn_qkv.weight", "self_attn.qkv_proj.weight"},
     {"attn_output.weight", "self_attn.o_proj.weight"},
     {"attn_q_norm.weight", "self_attn.q_norm.weight"},
     {"attn_k_norm.weight", "self_attn.k_norm.weight"},
@@ -33,7 +37,8 @@ constexpr Names kLayerNames[] = {
 
 }  // namespace
 
-std::string HuggingFaceName(absl::string_view gguf_name) {
+std::string HuggingFaceName(absl::string_view gguf_name,
+                            bool fused_projections) {
   for (const auto& [gguf, hugging_face] : kModelNames) {
     if (gguf_name == gguf) return std::string(hugging_face);
   }
@@ -41,10 +46,14 @@ std::string HuggingFaceName(absl::string_view gguf_name) {
   if (!absl::ConsumePrefix(&rest, "blk.")) return std::string(gguf_name);
   const size_t dot = rest.find('.');
   if (dot == absl::string_view::npos) return std::string(gguf_name);
+  const absl::string_view layer = rest.substr(0, dot);
+  const absl::string_view name = rest.substr(dot + 1);
+  if (fused_projections && name == "ffn_up.weight") {
+    return absl::StrCat("model.layers.", layer, ".mlp.gate_up_proj.weight");
+  }
   for (const auto& [gguf, hugging_face] : kLayerNames) {
-    if (rest.substr(dot + 1) == gguf) {
-      return absl::StrCat("model.layers.", rest.substr(0, dot), ".",
-                          hugging_face);
+    if (name == gguf) {
+      return absl::StrCat("model.layers.", layer, ".", hugging_face);
     }
   }
   return std::string(gguf_name);

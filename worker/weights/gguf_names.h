@@ -6,10 +6,11 @@
 
 namespace lockstep {
 
-// Hugging Face's name of a tensor in a GGUF file of the llama and qwen3
-// architectures (ggml's docs/gguf.md, "Standardized tensor names"):
-// "blk.3.ffn_down.weight" is "model.layers.3.mlp.down_proj.weight". A name that
-// is not known stays as it is.
-std::string HuggingFaceName(absl::string_view gguf_name);
+// Hugging Face's name of a tensor in a GGUF file (ggml's docs/gguf.md,
+// "Standardized tensor names"): "blk.3.ffn_down.weight" is
+// "model.layers.3.mlp.down_proj.weight". A name that is not known stays as it
+// is. fused_projections: of the architecture; ffn_up is gate and up then.
+std::string HuggingFaceName(absl::string_view gguf_name,
+                            bool fused_projections = false);
 
 }  // namespace lockstep

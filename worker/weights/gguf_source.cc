@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/model_spec/model_config.h"
 #include "worker/weights/gguf_names.h"
 
 namespace lockstep {
@@ -58,9 +59,17 @@ absl::Status UnsupportedType(const std::string& where, uint32_t number) {
       "), which is not supported; supported are ", supported, "."));
 }
 
+bool HasFusedProjections(const GgufFile& file) {
+  const auto name = file.GetString("general.architecture");
+  if (!name.ok()) return false;
+  const Architecture* architecture = FindArchitecture(std::string(*name));
+  return architecture != nullptr && architecture->fused_projections;
+}
+
 absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
                                   const std::string& gguf_name,
-                                  const GgufFile::TensorInfo& info) {
+                                  const GgufFile::TensorInfo& info,
+                                  bool fused_projections) {
   const std::string where =
       absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name));
   const auto* type = std::find_if(
@@ -85,7 +94,8 @@ absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
         kernels::BlockBytes(type->type), " bytes from byte ", info.offset,
         ", expected at most ", left, " bytes, which are left in the file."));
   }
-  return Tensor{HuggingFaceName(gguf_name), type->type, info.shape,
+  return Tensor{HuggingFaceName(gguf_name, fused_projections), type->type,
+                info.shape,
                 file.bytes().subspan(info.offset,
                                      blocks * kernels::BlockBytes(type->type))};
 }
@@ -104,9 +114,10 @@ GgufSource::GgufSource(std::unique_ptr<GgufFile> file)
     : file_(std::move(file)) {}
 
 absl::Status GgufSource::AddTensors() {
+  const bool fused_projections = HasFusedProjections(*file_);
   for (const auto& [gguf_name, info] : file_->tensors()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor,
-                              ReadTensor(*file_, gguf_name, info));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        Tensor tensor, ReadTensor(*file_, gguf_name, info, fused_projections));
     const std::string name = tensor.name;
     if (!tensors_.try_emplace(name, std::move(tensor)).second) {
       return absl::InvalidArgumentError(absl::StrCat(

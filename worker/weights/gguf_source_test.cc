@@ -68,9 +68,16 @@ TEST(GgufSource, ShowsTensorsByHuggingFacesNames) {
             absl::NotFoundError("m.gguf has no tensor output.weight."));
 }
 
+TEST(GgufNames, DependOnWhetherProjectionsAreFused) {
+  const absl::string_view name = "blk.7.ffn_up.weight";
+  EXPECT_EQ(HuggingFaceName(name), "model.layers.7.mlp.up_proj.weight");
+  EXPECT_EQ(HuggingFaceName(name, /*fused_projections=*/true),
+            "model.layers.7.mlp.gate_up_proj.weight");
+}
+
 TEST(GgufNames, StayAsTheyAreWhereTheyAreNotKnown) {
   for (const char* name :
-       {"rope_freqs.weight", "blk.0.attn_q.bias", "blk.0", "blk.", ""}) {
+       {"rope_freqs.weight", "blk.0.attn_output.bias", "blk.0", "blk.", ""}) {
     EXPECT_EQ(HuggingFaceName(name), name);
   }
 }

@@ -217,10 +217,10 @@ TEST(OpenModel, RefusesWhatAGgufFileHasTooMuch) {
   };
   const Case cases[] = {
       {[](GgufWriter& w) {
-         w.AddTensor("blk.0.attn_q.bias", {64}, 0, std::string(256, 'x'));
+         w.AddTensor("blk.0.attn_output.bias", {64}, 0, std::string(256, 'x'));
        },
        absl::StatusCode::kInvalidArgument,
-       ": tensor \"blk.0.attn_q.bias\" is not part of a llama model of 2 "
+       ": tensor \"blk.0.attn_output.bias\" is not part of a llama model of 2 "
        "layers."},
       {[](GgufWriter& w) {
          w.AddTensor("blk.0.more.weight", {2, 256}, 10, std::string(168, 'x'));

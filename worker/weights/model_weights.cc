@@ -19,6 +19,8 @@ struct Range {
   int64_t end;
 
   int size() const { return static_cast<int>(end - begin); }
+  // Of a tensor that so many other rows are above.
+  Range After(int64_t rows) const { return {begin + rows, end + rows}; }
 };
 
 size_t RowBytesOf(const Tensor& tensor) {
@@ -53,16 +55,14 @@ class Loader {
       return LayerTensorName(layer, tensor);
     };
     const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
-    const Range kv =
-        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
     const Range mlp = {shard_.intermediate_begin, shard_.intermediate_end};
     LayerWeights weights;
     LOCKSTEP_ASSIGN_OR_RETURN(weights.attention_norm,
                               Vector(name("input_layernorm")));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv,
-                              Rows({{name("self_attn.q_proj"), q},
-                                    {name("self_attn.k_proj"), kv},
-                                    {name("self_attn.v_proj"), kv}}));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv, Rows(QkvRows(layer)));
+    if (config_.qkv_bias) {
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv_bias, QkvBias(layer));
+    }
     if (config_.qk_norm) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.q_norm,
                                 Vector(name("self_attn.q_norm")));
@@ -73,9 +73,7 @@ class Loader {
         weights.o, Columns(name("self_attn.o_proj"), q, shard_.o_slice_cols));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp_norm,
                               Vector(name("post_attention_layernorm")));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.gate_up,
-        Rows({{name("mlp.gate_proj"), mlp}, {name("mlp.up_proj"), mlp}}));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up, Rows(GateUpRows(layer)));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(name("mlp.down_proj"), mlp,
                                                     shard_.down_slice_cols));
     return weights;
@@ -111,6 +109,50 @@ class Loader {
     std::string name;
     Range rows;
   };
+
+  std::vector<RowsOf> QkvRows(int layer) const {
+    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
+    const Range kv =
+        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
+    if (!config_.fused_projections) {
+      return {{LayerTensorName(layer, "self_attn.q_proj"), q},
+              {LayerTensorName(layer, "self_attn.k_proj"), kv},
+              {LayerTensorName(layer, "self_attn.v_proj"), kv}};
+    }
+    const std::string name = LayerTensorName(layer, "self_attn.qkv_proj");
+    const int64_t k_begin = int64_t{config_.num_heads} * config_.head_dim;
+    const int64_t k_rows = int64_t{config_.num_kv_heads} * config_.head_dim;
+    return {{name, q},
+            {name, kv.After(k_begin)},
+            {name, kv.After(k_begin + k_rows)}};
+  }
+
+  std::vector<RowsOf> GateUpRows(int layer) const {
+    const Range mlp = {shard_.intermediate_begin, shard_.intermediate_end};
+    if (!config_.fused_projections) {
+      return {{LayerTensorName(layer, "mlp.gate_proj"), mlp},
+              {LayerTensorName(layer, "mlp.up_proj"), mlp}};
+    }
+    const std::string name = LayerTensorName(layer, "mlp.gate_up_proj");
+    return {{name, mlp}, {name, mlp.After(config_.intermediate_size)}};
+  }
+
+  // Of the rows of QkvRows.
+  absl::StatusOr<std::vector<float>> QkvBias(int layer) const {
+    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
+    const Range kv =
+        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
+    std::vector<float> bias;
+    for (const auto& [name, rows] : {std::pair{"self_attn.q_proj", q},
+                                     {"self_attn.k_proj", kv},
+                                     {"self_attn.v_proj", kv}}) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<float> whole,
+                                Vector(LayerBiasName(layer, name)));
+      bias.insert(bias.end(), whole.begin() + rows.begin,
+                  whole.begin() + rows.end);
+    }
+    return bias;
+  }
 
   // Rows of one or more tensors, below each other.
   absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts) const {

@@ -20,6 +20,7 @@ namespace lockstep {
 struct LayerWeights {
   std::vector<float> attention_norm;  // [hidden]
   kernels::PackedMatrix qkv;      // [(heads + 2·kv_heads)·head_dim, hidden]
+  std::vector<float> qkv_bias;    // a value for each row, or empty
   std::vector<float> q_norm;      // [head_dim], empty without qk_norm
   std::vector<float> k_norm;      // [head_dim], the same
   kernels::PackedMatrix o;        // [hidden, heads·head_dim]

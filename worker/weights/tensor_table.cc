@@ -29,6 +29,10 @@ std::string LayerTensorName(int layer, absl::string_view name) {
   return absl::StrCat("model.layers.", layer, ".", name, ".weight");
 }
 
+std::string LayerBiasName(int layer, absl::string_view name) {
+  return absl::StrCat("model.layers.", layer, ".", name, ".bias");
+}
+
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
   const int64_t mlp = config.intermediate_size;
@@ -47,17 +51,27 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
       specs.push_back({LayerTensorName(layer, name), shape});
     };
     add("input_layernorm", {hidden});
-    add("self_attn.q_proj", {q, hidden});
-    add("self_attn.k_proj", {kv, hidden});
-    add("self_attn.v_proj", {kv, hidden});
+    if (config.fused_projections) {
+      add("self_attn.qkv_proj", {q + 2 * kv, hidden});
+      add("mlp.gate_up_proj", {2 * mlp, hidden});
+    } else {
+      add("self_attn.q_proj", {q, hidden});
+      add("self_attn.k_proj", {kv, hidden});
+      add("self_attn.v_proj", {kv, hidden});
+      add("mlp.gate_proj", {mlp, hidden});
+      add("mlp.up_proj", {mlp, hidden});
+    }
+    if (config.qkv_bias) {
+      specs.push_back({LayerBiasName(layer, "self_attn.q_proj"), {q}});
+      specs.push_back({LayerBiasName(layer, "self_attn.k_proj"), {kv}});
+      specs.push_back({LayerBiasName(layer, "self_attn.v_proj"), {kv}});
+    }
     add("self_attn.o_proj", {hidden, q});
     if (config.qk_norm) {
       add("self_attn.q_norm", {config.head_dim});
       add("self_attn.k_norm", {config.head_dim});
     }
     add("post_attention_layernorm", {hidden});
-    add("mlp.gate_proj", {mlp, hidden});
-    add("mlp.up_proj", {mlp, hidden});
     add("mlp.down_proj", {hidden, mlp});
   }
   return specs;

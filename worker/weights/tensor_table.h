@@ -24,6 +24,8 @@ inline constexpr char kHeadName[] = "lm_head.weight";
 
 // "model.layers.3.mlp.down_proj.weight" of 3 and "mlp.down_proj".
 std::string LayerTensorName(int layer, absl::string_view name);
+// "model.layers.3.self_attn.q_proj.bias" of 3 and "self_attn.q_proj".
+std::string LayerBiasName(int layer, absl::string_view name);
 
 // Every tensor that `config` asks for.
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config);
