@@ -9,6 +9,10 @@
 
 namespace lockstep {
 
+// What every gRPC server of ours is built with: peers that are gone without a
+// word are noticed within a minute, and a port has one server alone.
+void SetServerLimits(grpc::ServerBuilder* builder);
+
 // Largest message either side accepts, in bytes, unless a server says less.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "common/error_reason.h"
+#include "common/grpc_server.h"
 #include "common/grpc_status.h"
-#include "common/server_limits.h"
 
 namespace lockstep {
 namespace {
