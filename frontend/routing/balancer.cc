@@ -6,17 +6,10 @@
 
 namespace lockstep {
 
-void Balancer::Pending::Add(const Share& share, int sign) {
-  tokens += sign * share.tokens;
-  sequences += sign * share.sequences;
-}
-
 void Balancer::AddGroup(GroupId id, absl::string_view address) {
   groups_.try_emplace(id, Group{.key = HashText(address),
                                 .breaker = CircuitBreaker(options_.breaker),
-                                .load = {},
-                                .unaccepted = {},
-                                .unreported = {}});
+                                .load = {}});
 }
 
 void Balancer::RemoveGroup(GroupId id) {
@@ -29,32 +22,39 @@ void Balancer::OnNewGroup(GroupId id, int64_t kv_capacity_tokens) {
   group.breaker.Reset();
   group.load = {};
   group.reported_at = absl::InfiniteFuture();
-  group.unreported = {};
+  group.waiting_tokens = group.unaccepted_tokens;
+  group.unreported_sequences = 0;
   ++group.num_reports;
   policy_->OnNewGroup(id, kv_capacity_tokens);
 }
 
 void Balancer::OnLoad(GroupId id, const GroupLoad& load, absl::Time now) {
-  const auto group = groups_.find(id);
-  if (group == groups_.end()) return;
-  group->second.load = load;
-  group->second.reported_at = now;
-  group->second.unreported = {};
-  ++group->second.num_reports;
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return;
+  Group& group = found->second;
+  group.load = load;
+  group.reported_at = now;
+  group.waiting_tokens = load.waiting_tokens + group.unaccepted_tokens;
+  group.unreported_sequences = 0;
+  ++group.num_reports;
 }
 
 Balancer::Share Balancer::Pick(const RouteRequest& request, int64_t sequences,
                                absl::Span<const GroupId> candidates,
                                absl::Time now) {
   const std::vector<GroupView> views = Choose(candidates, now);
-  const GroupId id = views[policy_->Pick(request, views)].id;
-  Group& group = groups_.at(id);
+  const Route route = policy_->Pick(request, views);
   Share share;
-  share.group = id;
-  share.tokens = request.num_tokens();
+  share.group = views[route.index].id;
+  share.tokens = route.tokens;
   share.sequences = sequences;
+  Group& group = groups_.at(share.group);
+  group.sent_tokens += share.tokens;
+  group.waiting_tokens += share.tokens;
+  group.unaccepted_tokens += share.tokens;
+  group.unaccepted_sequences += sequences;
+  share.sent_after = group.sent_tokens;
   share.is_probe = group.breaker.OnStart(now);
-  group.unaccepted.Add(share, +1);
   return share;
 }
 
@@ -75,26 +75,32 @@ std::vector<GroupView> Balancer::Choose(absl::Span<const GroupId> candidates,
 GroupView Balancer::ViewOf(GroupId id, const Group& group) {
   return {.id = id,
           .key = group.key,
-          .waiting_tokens = group.load.waiting_tokens +
-                            group.unaccepted.tokens + group.unreported.tokens,
-          .sequences = group.load.sequences + group.unaccepted.sequences +
-                       group.unreported.sequences,
+          .waiting_tokens = group.waiting_tokens,
+          .sequences = group.load.sequences + group.unaccepted_sequences +
+                       group.unreported_sequences,
           .kv_usage = group.load.kv_usage};
 }
 
 void Balancer::OnAccepted(Share* share) {
-  const auto group = groups_.find(share->group);
-  if (group == groups_.end() || share->is_accepted) return;
+  const auto found = groups_.find(share->group);
+  if (found == groups_.end() || share->is_accepted) return;
+  Group& group = found->second;
   share->is_accepted = true;
-  share->report = group->second.num_reports;
-  group->second.unaccepted.Add(*share, -1);
-  group->second.unreported.Add(*share, +1);
+  share->report = group.num_reports;
+  group.unaccepted_tokens -= share->tokens;
+  group.unaccepted_sequences -= share->sequences;
+  group.unreported_sequences += share->sequences;
 }
 
 void Balancer::OnToken(Share* share, absl::Time now) {
+  share->has_token = true;
   share->is_judged = true;
-  const auto group = groups_.find(share->group);
-  if (group != groups_.end()) group->second.breaker.OnSuccess(now);
+  const auto found = groups_.find(share->group);
+  if (found == groups_.end()) return;
+  Group& group = found->second;
+  group.breaker.OnSuccess(now);
+  group.waiting_tokens =
+      std::min(group.waiting_tokens, group.sent_tokens - share->sent_after);
 }
 
 void Balancer::OnFailure(Share* share, absl::Time now) {
@@ -108,10 +114,18 @@ void Balancer::OnEnd(const Share& share) {
   if (found == groups_.end()) return;
   Group& group = found->second;
   if (share.is_probe && !share.is_judged) group.breaker.OnProbeGivenUp();
-  if (!share.is_accepted) {
-    group.unaccepted.Add(share, -1);
-  } else if (share.report == group.num_reports) {
-    group.unreported.Add(share, -1);
+  const bool is_reported =
+      share.is_accepted && share.report != group.num_reports;
+  if (is_reported) return;
+  if (!share.has_token) {
+    group.waiting_tokens =
+        std::max<int64_t>(0, group.waiting_tokens - share.tokens);
+  }
+  if (share.is_accepted) {
+    group.unreported_sequences -= share.sequences;
+  } else {
+    group.unaccepted_tokens -= share.tokens;
+    group.unaccepted_sequences -= share.sequences;
   }
 }
 

@@ -34,7 +34,8 @@ struct GroupLoad {
 //
 // A report is some time old when it comes. What was sent to a group and is not
 // in a report yet is added to it: a request is in the reports that come after
-// the group has accepted it.
+// the group has accepted it. And a group computes prompts in order: when a
+// request has its first token, no token waits that was sent before it.
 //
 // Knows no clock, which makes it a part of simulations: times are given. Not
 // thread-safe.
@@ -51,8 +52,10 @@ class Balancer {
     GroupId group = 0;
     int64_t tokens = 0;
     int64_t sequences = 0;
+    int64_t sent_after = 0;  // tokens that the group was sent, this one's too
+    uint64_t report = 0;     // the last one before it was accepted
     bool is_accepted = false;
-    uint64_t report = 0;  // the last one before it was accepted
+    bool has_token = false;
     bool is_probe = false;
     bool is_judged = false;
   };
@@ -83,20 +86,17 @@ class Balancer {
   int num_open() const;
 
  private:
-  struct Pending {
-    int64_t tokens = 0;
-    int64_t sequences = 0;
-
-    void Add(const Share& share, int sign);
-  };
   struct Group {
     uint64_t key;
     CircuitBreaker breaker;
-    GroupLoad load;
+    GroupLoad load;  // the last report's
     uint64_t num_reports = 0;
     absl::Time reported_at = absl::InfiniteFuture();
-    Pending unaccepted;
-    Pending unreported;  // accepted since the last report
+    int64_t waiting_tokens = 0;
+    int64_t sent_tokens = 0;  // ever
+    int64_t unaccepted_tokens = 0;
+    int64_t unaccepted_sequences = 0;
+    int64_t unreported_sequences = 0;  // accepted since the last report
   };
 
   static GroupView ViewOf(GroupId id, const Group& group);

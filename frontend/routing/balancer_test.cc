@@ -13,10 +13,10 @@ namespace {
 // Takes the last group, and keeps what it was shown.
 class LastGroup : public RoutingPolicy {
  public:
-  size_t Pick(const RouteRequest& /*request*/,
-              absl::Span<const GroupView> groups) override {
+  Route Pick(const RouteRequest& request,
+             absl::Span<const GroupView> groups) override {
     seen.assign(groups.begin(), groups.end());
-    return groups.size() - 1;
+    return {groups.size() - 1, request.num_tokens()};
   }
   void OnNewGroup(GroupId id, int64_t kv_capacity_tokens) override {
     news.push_back({id, kv_capacity_tokens});
@@ -98,6 +98,22 @@ TEST_F(BalancerTest, WhatEndsBeforeAReportCountsNoMore) {
   balancer_->OnEnd(quick);
   EXPECT_EQ(Look().waiting_tokens, 10);
   EXPECT_EQ(Look().sequences, 1);
+}
+
+TEST_F(BalancerTest, AFirstTokenSaysThatNothingWaitsThatWasSentBefore) {
+  Report(2);
+  Balancer::Share first = Pick();
+  Balancer::Share second = Pick();
+  Balancer::Share third = Pick();
+  balancer_->OnAccepted(&second);
+  balancer_->OnToken(&second, now_);
+  EXPECT_EQ(Look().waiting_tokens, 100);
+  balancer_->OnEnd(second);
+  EXPECT_EQ(Look().waiting_tokens, 100);
+  balancer_->OnEnd(third);
+  EXPECT_EQ(Look().waiting_tokens, 0);
+  balancer_->OnEnd(first);
+  EXPECT_EQ(Look().waiting_tokens, 0);
 }
 
 TEST_F(BalancerTest, AGroupThatIsNewOwesNothingOfItsPast) {

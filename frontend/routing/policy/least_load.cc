@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kTokensOfSequence = 32;
+constexpr double kTokensOfSequence = 128;
 constexpr double kTokensOfPressure = 300;
 constexpr double kMostUsage = 0.999;
 
@@ -18,8 +18,8 @@ double LoadCost(const GroupView& group) {
          kTokensOfPressure * k / (1 - k);
 }
 
-size_t LeastLoad::Pick(const RouteRequest& /*request*/,
-                       absl::Span<const GroupView> groups) {
+Route LeastLoad::Pick(const RouteRequest& request,
+                      absl::Span<const GroupView> groups) {
   // From the one after the last, so that equal ones take turns.
   const auto after_last =
       std::find_if(groups.begin(), groups.end(),
@@ -31,7 +31,7 @@ size_t LeastLoad::Pick(const RouteRequest& /*request*/,
     if (LoadCost(groups[index]) < LoadCost(groups[best])) best = index;
   }
   last_ = groups[best].id;
-  return best;
+  return {best, request.num_tokens()};
 }
 
 }  // namespace lockstep

@@ -35,7 +35,7 @@ std::vector<uint32_t> TokenRun(uint32_t first, int count) {
 
 GroupId PickOf(RoutingPolicy& policy, const std::vector<uint32_t>& prompt,
                const Groups& groups) {
-  return groups[policy.Pick({.prompt_token_ids = prompt}, groups)].id;
+  return groups[policy.Pick({.prompt_token_ids = prompt}, groups).index].id;
 }
 
 TEST(RoundRobin, TakesTurnsAlsoAsGroupsComeAndGo) {
@@ -65,10 +65,10 @@ TEST(LeastLoad, WaitingTokensSequencesAndPressureCount) {
   LeastLoad policy;
   Groups groups = Idle(3);
   groups[0].waiting_tokens = 1000;
-  groups[1].sequences = 30;  // 960 tokens
+  groups[1].sequences = 7;   // 896 tokens
   groups[2].kv_usage = 0.8;  // 1200 tokens
   EXPECT_EQ(PickOf(policy, {}, groups), 2);
-  groups[1].sequences = 40;
+  groups[1].sequences = 10;
   EXPECT_EQ(PickOf(policy, {}, groups), 1);
   groups[2].kv_usage = 0.5;
   EXPECT_EQ(PickOf(policy, {}, groups), 3);
@@ -107,7 +107,7 @@ TEST(PrefixHash, AHotPrefixSpreadsBeyondAQuarterAboveTheAverage) {
   PrefixHash policy;
   Groups groups = Idle(4);
   for (int i = 0; i < 400; ++i) {
-    ++groups[policy.Pick({.prompt_token_ids = {}}, groups)].sequences;
+    ++groups[policy.Pick({.prompt_token_ids = {}}, groups).index].sequences;
   }
   for (const GroupView& group : groups) {
     EXPECT_LE(group.sequences, 126);
@@ -131,16 +131,18 @@ TEST_F(PrefixAffinityTest, GoesWhereItsPrefixIs) {
   EXPECT_NE(PickOf(policy_, TokenRun(500, 160), groups_), first);
   auto longer = shared;
   longer.insert(longer.end(), 40, 7);
-  EXPECT_EQ(PickOf(policy_, longer, groups_), first);
+  const Route route = policy_.Pick({.prompt_token_ids = longer}, groups_);
+  EXPECT_EQ(groups_[route.index].id, first);
+  EXPECT_EQ(route.tokens, 40);
 }
 
-// 160 tokens saved outweigh 4 sequences of 32, and not 6.
+// 160 tokens saved outweigh one sequence, and not two.
 TEST_F(PrefixAffinityTest, LoadOutweighsWhatAPrefixSaves) {
   const auto shared = TokenRun(0, 160);
   const GroupId first = PickOf(policy_, shared, groups_);
-  groups_[first - 1].sequences = 4;
+  groups_[first - 1].sequences = 1;
   EXPECT_EQ(PickOf(policy_, shared, groups_), first);
-  groups_[first - 1].sequences = 6;
+  groups_[first - 1].sequences = 2;
   EXPECT_NE(PickOf(policy_, shared, groups_), first);
 }
 
@@ -154,7 +156,8 @@ TEST_F(PrefixAffinityTest, ANewProcessHasNothingCached) {
 TEST_F(PrefixAffinityTest, AHotPrefixSpreads) {
   const auto shared = TokenRun(0, 160);
   for (int i = 0; i < 300; ++i) {
-    ++groups_[policy_.Pick({.prompt_token_ids = shared}, groups_)].sequences;
+    const Route route = policy_.Pick({.prompt_token_ids = shared}, groups_);
+    ++groups_[route.index].sequences;
   }
   for (const GroupView& group : groups_) EXPECT_NEAR(group.sequences, 100, 10);
 }

@@ -14,14 +14,13 @@ namespace lockstep {
 // were sent (PrefixIndex).
 class PrefixAffinity : public RoutingPolicy {
  public:
-  size_t Pick(const RouteRequest& request,
-              absl::Span<const GroupView> groups) override;
+  Route Pick(const RouteRequest& request,
+             absl::Span<const GroupView> groups) override;
   void OnNewGroup(GroupId id, int64_t kv_capacity_tokens) override;
   void OnGroupGone(GroupId id) override;
 
  private:
-  double Cost(const GroupView& group, const RouteRequest& request,
-              absl::Span<const uint64_t> chain) const;
+  int64_t CachedTokens(GroupId id, absl::Span<const uint64_t> chain) const;
 
   std::unordered_map<GroupId, PrefixIndex> indexes_;
   GroupId last_ = 0;

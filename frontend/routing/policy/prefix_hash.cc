@@ -21,8 +21,8 @@ double Bound(absl::Span<const GroupView> groups) {
 
 }  // namespace
 
-size_t PrefixHash::Pick(const RouteRequest& request,
-                        absl::Span<const GroupView> groups) {
+Route PrefixHash::Pick(const RouteRequest& request,
+                       absl::Span<const GroupView> groups) {
   const auto& ids = request.prompt_token_ids;
   const uint64_t hash =
       HashTokens(0, ids.first(std::min(kHashedTokens, ids.size())));
@@ -38,7 +38,7 @@ size_t PrefixHash::Pick(const RouteRequest& request,
     best = i;
     best_score = score;
   }
-  return best;  // some group is below the average
+  return {best, request.num_tokens()};  // some group is below the average
 }
 
 }  // namespace lockstep

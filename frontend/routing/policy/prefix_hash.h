@@ -10,8 +10,8 @@ namespace lockstep {
 // then the next one. Remembers nothing, so any number of gateways agree.
 class PrefixHash : public RoutingPolicy {
  public:
-  size_t Pick(const RouteRequest& request,
-              absl::Span<const GroupView> groups) override;
+  Route Pick(const RouteRequest& request,
+             absl::Span<const GroupView> groups) override;
 };
 
 }  // namespace lockstep

@@ -4,14 +4,14 @@
 
 namespace lockstep {
 
-size_t RoundRobin::Pick(const RouteRequest& /*request*/,
-                        absl::Span<const GroupView> groups) {
+Route RoundRobin::Pick(const RouteRequest& request,
+                       absl::Span<const GroupView> groups) {
   const auto next =
       std::find_if(groups.begin(), groups.end(),
                    [this](const GroupView& group) { return group.id > last_; });
   const size_t index = next == groups.end() ? 0 : next - groups.begin();
   last_ = groups[index].id;
-  return index;
+  return {index, request.num_tokens()};
 }
 
 }  // namespace lockstep

@@ -7,8 +7,8 @@ namespace lockstep {
 // Each group in its turn, whatever its load.
 class RoundRobin : public RoutingPolicy {
  public:
-  size_t Pick(const RouteRequest& request,
-              absl::Span<const GroupView> groups) override;
+  Route Pick(const RouteRequest& request,
+             absl::Span<const GroupView> groups) override;
 
  private:
   GroupId last_ = 0;

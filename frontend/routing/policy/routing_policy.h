@@ -33,16 +33,21 @@ struct RouteRequest {
   }
 };
 
+struct Route {
+  size_t index = 0;  // of the group, among those that were offered
+  // Of the request's, those that the group has yet to compute, it is thought.
+  int64_t tokens = 0;
+};
+
 // Chooses a group for each request. Knows no clock, no thread and no random
 // number: the same calls give the same choices. One call at a time.
 class RoutingPolicy {
  public:
   virtual ~RoutingPolicy() = default;
 
-  // The index in `groups` of the one that takes `request`.
-  // REQUIRES: there is one; they are in order of id.
-  virtual size_t Pick(const RouteRequest& request,
-                      absl::Span<const GroupView> groups) = 0;
+  // REQUIRES: there is a group; they are in order of id.
+  virtual Route Pick(const RouteRequest& request,
+                     absl::Span<const GroupView> groups) = 0;
 
   // `id` has this room for keys and values; what it had cached is gone. Before
   // its first pick, and whenever its processes are new.
