@@ -88,6 +88,11 @@ bench() {
       build //bench/collectives:collectives_bench
       bazel-bin/bench/collectives/collectives_bench "$@"
       ;;
-    *) fail "bench measures the engine, serving, the kernels or collectives: ./lockstep bench engine" ;;
+    routing)
+      install
+      build //tests/simulation/routing:routing
+      bazel-bin/tests/simulation/routing/routing "$@"
+      ;;
+    *) fail "bench measures the engine, serving, the kernels, collectives or routing: ./lockstep bench engine" ;;
   esac
 }
