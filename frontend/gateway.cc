@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
+#include "frontend/output_parsing/output_format.h"
 #include "frontend/routing/policy/make_policy.h"
 
 namespace lockstep {
@@ -41,7 +42,14 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
     const GatewayOptions& options, const Tokenizer* tokenizer,
     std::function<void(const ServedModel& model, Ports ports)> on_serving,
     HealthBoard* health) {
-  std::unique_ptr<Gateway> gateway(new Gateway(options, tokenizer));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const OutputFormat format,
+      ChooseOutputFormat(options.tool_call_parser, options.reasoning_parser,
+                         tokenizer->info().chat_template.value_or("")));
+  LOG(INFO) << "the answers of chats are read as " << format.ToString();
+  GatewayOptions chosen = options;
+  chosen.pipeline.output_format = format;
+  std::unique_ptr<Gateway> gateway(new Gateway(chosen, tokenizer));
   gateway->health_ = health;
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(

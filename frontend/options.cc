@@ -56,6 +56,13 @@ DEFINE_string(model, "",
               "a GGUF file.");
 DEFINE_string(tokenizer_address, "",
               "host:port of a tokenizer service to use in place of --model.");
+DEFINE_string(tool_call_parser, "auto",
+              "How the model writes tool calls: hermes, llama3_json, pythonic, "
+              "mistral, deepseek, harmony or none; auto goes by its chat "
+              "template.");
+DEFINE_string(reasoning_parser, "auto",
+              "How the model writes its reasoning: think, think_first, "
+              "mistral, harmony or none; auto goes by its chat template.");
 DEFINE_int32(encode_threads, 0,
              "Threads that render and encode prompts, 1 to 256; 0 takes half "
              "the cores, at least 2.");
@@ -147,6 +154,8 @@ std::string GatewayOptions::ToString() const {
       " max_retries=", routing.retry.max_retries,
       " retry_budget=", routing.retry_budget.part_of_requests, " model=", model,
       " tokenizer_address=", tokenizer_address,
+      " tool_call_parser=", tool_call_parser,
+      " reasoning_parser=", reasoning_parser,
       " encode_threads=", pipeline.encode_threads,
       " max_inflight_requests=", pipeline.max_inflight_requests,
       " drain_timeout=", absl::FormatDuration(drain_timeout));
@@ -197,6 +206,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   options.routing = routing;
   options.model = FLAGS_model;
   options.tokenizer_address = FLAGS_tokenizer_address;
+  options.tool_call_parser = FLAGS_tool_call_parser;
+  options.reasoning_parser = FLAGS_reasoning_parser;
   const int cores = std::thread::hardware_concurrency();
   options.pipeline.encode_threads = FLAGS_encode_threads > 0
                                         ? FLAGS_encode_threads

@@ -25,6 +25,9 @@ struct GatewayOptions {
   // Where text becomes tokens; exactly one is set.
   std::string model;              // in this process, of this folder or file
   std::string tokenizer_address;  // by the tokenizer service
+  // How the answers of chats are read; see ChooseOutputFormat.
+  std::string tool_call_parser = "auto";
+  std::string reasoning_parser = "auto";
   PipelineOptions pipeline;
   absl::Duration drain_timeout;
 

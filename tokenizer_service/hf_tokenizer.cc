@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<HfTokenizer>> HfTokenizer::Create(
     LOCKSTEP_ASSIGN_OR_RETURN(result->chat_template_,
                               ChatTemplate::Compile(*settings.chat_template,
                                                     settings.special_tokens));
-    result->info_.has_chat_template = true;
+    result->info_.chat_template = settings.chat_template;
   }
   return result;
 }

@@ -8,13 +8,17 @@
 namespace lockstep {
 
 IncrementalDecoder::IncrementalDecoder(const Tokenizer* tokenizer,
-                                       bool skip_special_tokens)
-    : IncrementalDecoder(&tokenizer->vocabulary(), skip_special_tokens) {}
+                                       bool skip_special_tokens,
+                                       absl::Span<const uint32_t> shown)
+    : IncrementalDecoder(&tokenizer->vocabulary(), skip_special_tokens, shown) {
+}
 
 IncrementalDecoder::IncrementalDecoder(const Vocabulary* vocabulary,
-                                       bool skip_special_tokens)
+                                       bool skip_special_tokens,
+                                       absl::Span<const uint32_t> shown)
     : vocabulary_(vocabulary),
       skip_special_tokens_(skip_special_tokens),
+      shown_(shown.begin(), shown.end()),
       spaces_to_strip_(vocabulary->strip_leading_spaces()) {}
 
 absl::StatusOr<std::string> IncrementalDecoder::Add(
@@ -23,9 +27,7 @@ absl::StatusOr<std::string> IncrementalDecoder::Add(
   std::string text;
   for (const uint32_t id : ids) {
     const Vocabulary::Token token = vocabulary_->token(id);
-    if (token.kind == Vocabulary::Kind::kNone) continue;
-    if (token.special && skip_special_tokens_) continue;
-    AddToken(token, text);
+    if (!Skips(id, token)) AddToken(token, text);
   }
   return Strip(std::move(text));
 }
@@ -35,6 +37,13 @@ absl::StatusOr<std::string> IncrementalDecoder::Finish() {
   repairer_.Finish(text);
   EndByteRun(text);
   return Strip(std::move(text));
+}
+
+bool IncrementalDecoder::Skips(uint32_t id,
+                               const Vocabulary::Token& token) const {
+  if (token.kind == Vocabulary::Kind::kNone) return true;
+  return token.special && skip_special_tokens_ &&
+         std::find(shown_.begin(), shown_.end(), id) == shown_.end();
 }
 
 void IncrementalDecoder::AddToken(const Vocabulary::Token& token,

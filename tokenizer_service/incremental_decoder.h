@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/utf8.h"
 #include "tokenizer_service/tokenizer.h"
@@ -27,10 +28,13 @@ namespace lockstep {
 // one thread at a time.
 class IncrementalDecoder {
  public:
-  // `tokenizer` must outlive this.
-  IncrementalDecoder(const Tokenizer* tokenizer, bool skip_special_tokens);
+  // `tokenizer` must outlive this. `shown`: special tokens that are not
+  // skipped, a few.
+  IncrementalDecoder(const Tokenizer* tokenizer, bool skip_special_tokens,
+                     absl::Span<const uint32_t> shown = {});
   // The same, for implementations of Tokenizer.
-  IncrementalDecoder(const Vocabulary* vocabulary, bool skip_special_tokens);
+  IncrementalDecoder(const Vocabulary* vocabulary, bool skip_special_tokens,
+                     absl::Span<const uint32_t> shown = {});
 
   // INVALID_ARGUMENT for an id outside the vocabulary; nothing is added then.
   absl::StatusOr<std::string> Add(absl::Span<const uint32_t> ids);
@@ -39,6 +43,7 @@ class IncrementalDecoder {
   absl::StatusOr<std::string> Finish();
 
  private:
+  bool Skips(uint32_t id, const Vocabulary::Token& token) const;
   void AddToken(const Vocabulary::Token& token, std::string& text);
   void EndByteRun(std::string& text);
   // Drops the leading spaces that are still to be dropped.
@@ -46,6 +51,7 @@ class IncrementalDecoder {
 
   const Vocabulary* const vocabulary_;
   const bool skip_special_tokens_;
+  const std::vector<uint32_t> shown_;
   uint32_t spaces_to_strip_;
   Utf8Repairer repairer_;  // of Join::kByteLevel
   std::string byte_run_;   // of Join::kByteFallback

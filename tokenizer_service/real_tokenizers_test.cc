@@ -181,7 +181,7 @@ TEST(RealTokenizer, RendersConversationsAsHuggingFaceDoes) {
     const auto tokenizer = Open(model.path);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
     const auto rendered = goldens["rendered"].find(model.name);
-    ASSERT_EQ((*tokenizer)->info().has_chat_template,
+    ASSERT_EQ((*tokenizer)->info().chat_template.has_value(),
               rendered != goldens["rendered"].end());
     if (rendered == goldens["rendered"].end()) continue;
     for (const auto& [title, golden] : rendered->items()) {

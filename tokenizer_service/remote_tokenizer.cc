@@ -69,7 +69,7 @@ TokenizerInfo FromProto(const v1::TokenizerInfo& message) {
   if (message.has_bos_token_id()) info.bos_token_id = message.bos_token_id();
   info.eos_token_ids.assign(message.eos_token_ids().begin(),
                             message.eos_token_ids().end());
-  info.has_chat_template = message.has_chat_template();
+  if (message.has_chat_template()) info.chat_template = message.chat_template();
   return info;
 }
 

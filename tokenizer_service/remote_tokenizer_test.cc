@@ -47,7 +47,7 @@ void ExpectSame(const Tokenizer& remote, const Tokenizer& local) {
   EXPECT_EQ(remote.info().vocabulary_size, local.info().vocabulary_size);
   EXPECT_EQ(remote.info().bos_token_id, local.info().bos_token_id);
   EXPECT_EQ(remote.info().eos_token_ids, local.info().eos_token_ids);
-  EXPECT_EQ(remote.info().has_chat_template, local.info().has_chat_template);
+  EXPECT_EQ(remote.info().chat_template, local.info().chat_template);
 
   const Vocabulary& a = remote.vocabulary();
   const Vocabulary& b = local.vocabulary();

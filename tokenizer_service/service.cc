@@ -160,7 +160,9 @@ absl::StatusOr<v1::TokenizerInfo> TokenizerService::HandleGetTokenizerInfo(
   }
   response.mutable_eos_token_ids()->Add(info.eos_token_ids.begin(),
                                         info.eos_token_ids.end());
-  response.set_has_chat_template(info.has_chat_template);
+  if (info.chat_template.has_value()) {
+    response.set_chat_template(*info.chat_template);
+  }
   return response;
 }
 

@@ -23,7 +23,8 @@ struct TokenizerInfo {
   uint32_t vocabulary_size = 0;
   std::optional<uint32_t> bos_token_id;
   std::vector<uint32_t> eos_token_ids;
-  bool has_chat_template = false;
+  // The text of it, from which one can tell how the model writes.
+  std::optional<std::string> chat_template;
 };
 
 // Text to token ids and back, and chat messages to text: in this process

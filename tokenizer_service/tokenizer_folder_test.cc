@@ -62,7 +62,7 @@ TEST_F(TokenizerFolder, KnowsItsSpecialTokens) {
   EXPECT_EQ(info.vocabulary_size, 285);
   EXPECT_EQ(info.bos_token_id, 1);
   EXPECT_EQ(info.eos_token_ids, Ids{2});
-  EXPECT_TRUE(info.has_chat_template);
+  EXPECT_TRUE(info.chat_template.has_value());
 }
 
 TEST_F(TokenizerFolder, RendersTheTemplateNamedDefault) {
@@ -89,7 +89,7 @@ TEST_F(TokenizerFolder, WithoutATemplateMessagesAreRefused) {
   std::filesystem::remove(folder_ + "/tokenizer_config.json");
   const auto tokenizer = Open();
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-  EXPECT_FALSE((*tokenizer)->info().has_chat_template);
+  EXPECT_FALSE((*tokenizer)->info().chat_template.has_value());
   EXPECT_EQ((*tokenizer)->RenderChat("{}").status().code(),
             absl::StatusCode::kFailedPrecondition);
 }

@@ -47,6 +47,9 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
       }
       summary_ = {message.summary().usage(), message.summary().timing()};
       summary_.usage.set_completion_tokens(completion_tokens());
+      for (const auto& [index, choice] : choices_) {
+        summary_.reasoning_tokens += choice.stream.num_reasoning_tokens();
+      }
       complete_ = true;
       return absl::OkStatus();
     case v1::WorkerGenerateResponse::EVENT_NOT_SET:
@@ -66,13 +69,13 @@ uint32_t Answer::completion_tokens() const {
 absl::Status Answer::OnDelta(const v1::TokenDelta& delta,
                              std::vector<uint32_t>* stopped) {
   LOCKSTEP_ASSIGN_OR_RETURN(Choice * choice, FindChoice(delta.index()));
-  // What the worker computed before it heard of the stop string.
-  if (choice->stream.stop_string().has_value()) return absl::OkStatus();
-  LOCKSTEP_ASSIGN_OR_RETURN(TextStream::Piece piece,
+  // What the worker computed before it heard of the end.
+  if (choice->stream.has_ended()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(ChoiceStream::Piece piece,
                             choice->stream.Add(delta.token_ids()));
   DeltaEvent event;
   event.index = delta.index();
-  event.text = std::move(piece.text);
+  SetOutput(std::move(piece.output), &event);
   event.token_ids.assign(delta.token_ids().begin(),
                          delta.token_ids().begin() + piece.num_tokens);
   event.logprobs.assign(
@@ -84,33 +87,33 @@ absl::Status Answer::OnDelta(const v1::TokenDelta& delta,
   SetTexts(&event.logprobs);
   SetTexts(&event.prompt_logprobs);
   sink_->OnDelta(std::move(event));
-  if (choice->stream.stop_string().has_value()) {
-    stopped->push_back(delta.index());
-  }
+  if (choice->stream.has_ended()) stopped->push_back(delta.index());
   return absl::OkStatus();
 }
 
 absl::Status Answer::OnFinish(const v1::TokenFinish& finish) {
   LOCKSTEP_ASSIGN_OR_RETURN(Choice * choice, FindChoice(finish.index()));
   choice->finished = true;
-  LOCKSTEP_ASSIGN_OR_RETURN(std::string rest, choice->stream.Finish());
+  LOCKSTEP_ASSIGN_OR_RETURN(OutputDelta rest, choice->stream.Finish());
   if (!rest.empty()) {
     DeltaEvent event;
     event.index = finish.index();
-    event.text = std::move(rest);
+    SetOutput(std::move(rest), &event);
     sink_->OnDelta(std::move(event));
   }
   FinishEvent event;
   event.index = finish.index();
-  event.reason = finish.reason();
-  if (choice->stream.stop_string().has_value()) {
-    event.reason = v1::STOP;
+  event.reason = choice->stream.has_ended() ? v1::STOP : finish.reason();
+  if (choice->stream.has_ended()) {
     event.stop_string = choice->stream.stop_string();
   } else if (finish.has_stop_token_id()) {
     event.stop_token_id = finish.stop_token_id();
   }
   event.usage = finish.usage();
   event.usage.set_completion_tokens(choice->stream.num_tokens());
+  event.reasoning_tokens = choice->stream.num_reasoning_tokens();
+  event.awaits_tools =
+      event.reason == v1::STOP && choice->stream.has_whole_calls();
   finish_reasons_.push_back(event.reason);
   sink_->OnFinish(std::move(event));
   return absl::OkStatus();
@@ -121,13 +124,23 @@ absl::StatusOr<Answer::Choice*> Answer::FindChoice(uint32_t index) {
     return absl::InternalError(absl::StrCat("the worker answered choice ",
                                             index, " of ", num_choices(), "."));
   }
-  const auto [it, is_new] =
-      choices_.try_emplace(index, Choice{TextStream(tokenizer_, spec_)});
-  if (it->second.finished) {
+  auto found = choices_.find(index);
+  if (found == choices_.end()) {
+    const ChatReading* reading = reading_.has_value() ? &*reading_ : nullptr;
+    Choice choice = {ChoiceStream(tokenizer_, spec_, reading)};
+    found = choices_.emplace(index, std::move(choice)).first;
+  }
+  if (found->second.finished) {
     return absl::InternalError(absl::StrCat("the worker went on with choice ",
                                             index, " after its finish."));
   }
-  return &it->second;
+  return &found->second;
+}
+
+void Answer::SetOutput(OutputDelta output, DeltaEvent* event) const {
+  event->text = std::move(output.content);
+  event->tool_calls = std::move(output.tool_calls);
+  if (spec_.include_reasoning) event->reasoning = std::move(output.reasoning);
 }
 
 void Answer::SetTexts(std::vector<v1::PositionLogprobs>* positions) const {

@@ -4,18 +4,20 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "frontend/generation/choice_stream.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
-#include "frontend/generation/text_stream.h"
 #include "proto/worker.pb.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
 
-// Turns the worker's answer to one request, tokens, into the client's, text.
+// Turns the worker's answer to one request, tokens, into the client's: text,
+// and in a chat reasoning and tool calls.
 //
 //   Answer answer(&spec, &tokenizer, &sink);
 //   std::vector<uint32_t> stopped;
@@ -25,8 +27,8 @@ namespace lockstep {
 //   if (answer.complete()) sink.OnSummary(answer.summary());
 //
 // All events but the terminal one go to the sink from within Add. A choice that
-// a stop string ended is finished by the worker's own finish of it, which
-// follows its abort and says what it took. Not thread-safe.
+// ended here, at a stop string, is finished by the worker's own finish of it,
+// which follows its abort and says what it took. Not thread-safe.
 class Answer {
  public:
   // All must outlive this.
@@ -36,9 +38,12 @@ class Answer {
   // What OnAccepted says of the prompt; before the first message.
   void KeepPrompt(std::vector<uint32_t> token_ids, std::string text);
 
-  // Appends to `stopped` the choices that have just met a stop string and that
-  // the worker should compute no further. INTERNAL where the worker breaks the
-  // protocol.
+  // The prompt was a chat, and so is the answer; before the first message.
+  void ReadAsChat(ChatReading reading) { reading_ = std::move(reading); }
+
+  // Appends to `stopped` the choices that have just met a stop string, or have
+  // made their one call, and that the worker should compute no further.
+  // INTERNAL where the worker breaks the protocol.
   absl::Status Add(const v1::WorkerGenerateResponse& message,
                    std::vector<uint32_t>* stopped);
 
@@ -55,7 +60,7 @@ class Answer {
 
  private:
   struct Choice {
-    TextStream stream;
+    ChoiceStream stream;
     bool finished = false;
   };
 
@@ -66,12 +71,14 @@ class Answer {
     return spec_.sampling.has_n() ? spec_.sampling.n() : 1;
   }
   absl::StatusOr<Choice*> FindChoice(uint32_t index);
+  void SetOutput(OutputDelta output, DeltaEvent* event) const;
   void SetTexts(std::vector<v1::PositionLogprobs>* positions) const;
   void SetText(v1::TokenLogprob* token) const;
 
   const GenerateSpec& spec_;
   const Tokenizer* const tokenizer_;
   ResponseSink* const sink_;
+  std::optional<ChatReading> reading_;  // of a chat
   std::map<uint32_t, Choice> choices_;  // made when first heard of
   std::vector<v1::FinishReason> finish_reasons_;
   SummaryEvent summary_;

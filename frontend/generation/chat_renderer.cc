@@ -7,22 +7,59 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/strict_json.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// As an object, where it is one and the template wants it so.
+Json Arguments(const std::string& arguments, const ChatFormat& format) {
+  if (format.arguments_are_text) return arguments;
+  const auto object = ParseStrictJson(arguments, "arguments");
+  if (!object.ok() || !object->is_object()) return arguments;
+  return Json::parse(arguments);  // with the keys as they came
+}
+
+Json ToolCallJson(const ToolCall& call, const ChatFormat& format) {
+  Json json = {{"type", "function"},
+               {"function",
+                {{"name", call.name},
+                 {"arguments", Arguments(call.arguments, format)}}}};
+  if (!call.id.empty()) json["id"] = call.id;
+  return json;
+}
+
+Json MessageJson(const ChatTurn& turn, const ChatFormat& format) {
+  Json message = {{"role", turn.role}, {"content", turn.content}};
+  if (!turn.name.empty()) message["name"] = turn.name;
+  if (!turn.tool_call_id.empty()) message["tool_call_id"] = turn.tool_call_id;
+  if (!turn.reasoning.empty()) {
+    // As Qwen's and DeepSeek's templates call it, and gpt-oss's.
+    message["reasoning_content"] = turn.reasoning;
+    message["thinking"] = turn.reasoning;
+  }
+  if (turn.tool_calls.empty()) return message;
+  // Some templates tell by it that there are calls.
+  if (turn.content.empty()) message["content"] = nullptr;
+  for (const ToolCall& call : turn.tool_calls) {
+    message["tool_calls"].push_back(ToolCallJson(call, format));
+  }
+  return message;
+}
+
 // The template's variables, named as Hugging Face names them.
-std::string ChatContext(const ChatPrompt& chat) {
+std::string ChatContext(const ChatPrompt& chat, const ChatFormat& format) {
   Json messages = Json::array();
   for (const ChatTurn& turn : chat.messages) {
-    Json message = {{"role", turn.role}, {"content", turn.content}};
-    if (!turn.name.empty()) message["name"] = turn.name;
-    messages.push_back(std::move(message));
+    messages.push_back(MessageJson(turn, format));
   }
   Json context = {{"messages", std::move(messages)},
                   {"add_generation_prompt", chat.add_generation_prompt}};
+  for (const Tool& tool : chat.tools) {
+    context["tools"].push_back(Json::parse(tool.json));
+  }
   if (!chat.template_arguments.empty()) {
     context.update(Json::parse(chat.template_arguments));
   }
@@ -57,14 +94,15 @@ absl::StatusOr<std::string> CutAfterLastMessage(absl::string_view field,
 
 absl::StatusOr<std::string> RenderChat(absl::string_view field,
                                        const ChatPrompt& chat,
+                                       const ChatFormat& format,
                                        const Tokenizer& tokenizer) {
-  if (!tokenizer.info().has_chat_template) {
+  if (!tokenizer.info().chat_template.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         field,
         " cannot be rendered: the model has no chat template; send a "
         "text or token ids."));
   }
-  const std::string context = ChatContext(chat);
+  const std::string context = ChatContext(chat, format);
   if (context.size() > kMaxTextBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         field, " is ", context.size(),

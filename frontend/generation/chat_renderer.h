@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "frontend/generation/chat_format.h"
 #include "frontend/generation/spec.h"
 #include "tokenizer_service/tokenizer.h"
 
@@ -14,6 +15,7 @@ namespace lockstep {
 // the chat; INVALID_ARGUMENT begins with it. Takes as long as the chat is long.
 absl::StatusOr<std::string> RenderChat(absl::string_view field,
                                        const ChatPrompt& chat,
+                                       const ChatFormat& format,
                                        const Tokenizer& tokenizer);
 
 }  // namespace lockstep

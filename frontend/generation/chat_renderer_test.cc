@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <string>
+
 #include "tests/testing/fake_tokenizer.h"
 
 namespace lockstep {
 namespace {
 
-absl::StatusOr<std::string> Render(const ChatPrompt& chat) {
-  return RenderChat("messages", chat, FakeTokenizer());
+absl::StatusOr<std::string> Render(const ChatPrompt& chat,
+                                   const ChatFormat& format = {}) {
+  return RenderChat("messages", chat, format, FakeTokenizer());
 }
 
 TEST(ChatRenderer, WhatTheTemplateRefusesHasItsWords) {
@@ -16,12 +20,12 @@ TEST(ChatRenderer, WhatTheTemplateRefusesHasItsWords) {
   EXPECT_EQ(Render(chat).status(),
             absl::InvalidArgumentError(
                 "messages cannot be rendered: roles must alternate"));
-  EXPECT_EQ(
-      RenderChat("messages", chat, FakeTokenizer(/*has_chat_template=*/false))
-          .status(),
-      absl::InvalidArgumentError(
-          "messages cannot be rendered: the model has no chat template; "
-          "send a text or token ids."));
+  EXPECT_EQ(RenderChat("messages", chat, ChatFormat(),
+                       FakeTokenizer(/*has_chat_template=*/false))
+                .status(),
+            absl::InvalidArgumentError(
+                "messages cannot be rendered: the model has no chat template; "
+                "send a text or token ids."));
 }
 
 TEST(ChatRenderer, AChatThatIsTooLongAsJsonIsNamedAsTheClientKnowsIt) {
@@ -42,6 +46,56 @@ TEST(ChatRenderer, TheLastMessageIsLeftOpenToGoOnWith) {
             absl::InvalidArgumentError(
                 "messages cannot be continued: the chat template does not "
                 "write the text of the last message as it is."));
+}
+
+// Shows the variables as they are.
+class EchoTokenizer : public FakeTokenizer {
+ public:
+  absl::StatusOr<std::string> RenderChat(
+      absl::string_view context_json) const override {
+    return std::string(context_json);
+  }
+};
+
+std::string Context(const ChatPrompt& chat, const ChatFormat& format = {}) {
+  return *RenderChat("messages", chat, format, EchoTokenizer());
+}
+
+TEST(ChatRenderer, ToolsAndCallsAreAsHuggingFaceHasThem) {
+  ChatPrompt chat = {{{"user", "hi"}}};
+  chat.tools = {{"f", R"({"type":"function","function":{"z":1,"a":2}})"}};
+  ChatTurn& call = chat.messages.emplace_back();
+  call.role = "assistant";
+  call.reasoning = "hm";
+  call.tool_calls = {{"c1", "f", R"({"b": 1, "a": [2]})"}};
+  chat.messages.push_back({"tool", "7", "", "", {}, "c1"});
+  const std::string head =
+      R"({"messages":[{"role":"user","content":"hi"},)"
+      R"({"role":"assistant","content":null,"reasoning_content":"hm",)"
+      R"("thinking":"hm","tool_calls":[{"type":"function","function":)"
+      R"({"name":"f","arguments":)";
+  const std::string tail =
+      R"(},"id":"c1"}]},{"role":"tool","content":"7","tool_call_id":"c1"}],)"
+      R"("add_generation_prompt":true,"tools":[{"type":"function",)"
+      R"("function":{"z":1,"a":2}}]})";
+  EXPECT_EQ(Context(chat), head + R"({"b":1,"a":[2]})" + tail);
+  ChatFormat format;
+  format.arguments_are_text = true;
+  EXPECT_EQ(Context(chat, format), head + R"("{\"b\": 1, \"a\": [2]}")" + tail);
+}
+
+// What a model has written may be no JSON, or too deep to be walked over.
+TEST(ChatRenderer, ArgumentsThatAreNoObjectStayAText) {
+  ChatPrompt chat = {{{"assistant", "so"}}};
+  for (const std::string& arguments :
+       {std::string("{\"a\": "), std::string("[1]"),
+        std::string(99'999, '[')}) {
+    chat.messages[0].tool_calls = {{"", "f", arguments}};
+    const auto context = nlohmann::json::parse(Context(chat));
+    EXPECT_EQ(context["messages"][0]["tool_calls"][0]["function"]["arguments"],
+              arguments);
+    EXPECT_EQ(context["messages"][0]["content"], "so");
+  }
 }
 
 TEST(ChatRenderer, ArgumentsAreVariablesOfTheTemplate) {

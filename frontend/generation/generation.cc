@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "frontend/generation/chat_format.h"
+#include "frontend/generation/choice_stream.h"
 #include "frontend/generation/request_log.h"
 
 namespace lockstep {
@@ -50,12 +52,21 @@ void Generation::ParseAndEncode() {
   parse_ = nullptr;  // what it holds of the request goes
   if (!spec.ok()) return End(spec.status());
   spec_ = *std::move(spec);
-  const auto prompt = EncodePrompt(spec_.prompt, pipeline_->tokenizer());
+  const ChatFormat& format = pipeline_->chat_format();
+  if (const auto refused = CheckTools(spec_.prompt, format); !refused.ok()) {
+    return End(refused);
+  }
+  const auto prompt =
+      EncodePrompt(spec_.prompt, format, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
   prompt_tokens_ = prompt->token_ids.size();
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
   if (status.ok() && spec_.return_prompt) status = KeepPrompt(*prompt);
   if (!status.ok()) return End(status);
+  if (const auto* chat = std::get_if<ChatPrompt>(&spec_.prompt.prompt)) {
+    answer_.ReadAsChat(
+        MakeChatReading(&format, spec_, *chat, *prompt->rendered));
+  }
   spec_.prompt = {};
   Send(prompt->token_ids);
 }

@@ -10,6 +10,7 @@ namespace lockstep {
 Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
                    GroupSet* groups)
     : tokenizer_(tokenizer),
+      chat_format_(MakeChatFormat(options.output_format, *tokenizer)),
       groups_(groups),
       inflight_({.requests = options.max_inflight_requests}),
       encode_pool_(
@@ -23,7 +24,7 @@ void Pipeline::Tokenize(
       RunAdmitted(request_bytes, [this, parse = std::move(parse), done] {
         const auto prompt = parse();
         if (!prompt.ok()) return done(prompt.status());
-        done(EncodePrompt(*prompt, *tokenizer_));
+        done(EncodePrompt(*prompt, chat_format_, *tokenizer_));
       });
   if (!status.ok()) done(status);
 }

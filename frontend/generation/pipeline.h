@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/text_pool.h"
+#include "frontend/generation/chat_format.h"
 #include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec.h"
@@ -18,6 +19,7 @@ namespace lockstep {
 struct PipelineOptions {
   int max_inflight_requests = 1024;
   int encode_threads = 2;
+  OutputFormat output_format = {};
 };
 
 // How a request in the words of a protocol becomes ours; takes as long as the
@@ -50,12 +52,14 @@ class Pipeline {
   InflightRequests& inflight() { return inflight_; }
   TextPool& encode_pool() { return encode_pool_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
+  const ChatFormat& chat_format() const { return chat_format_; }
   GroupSet& groups() { return *groups_; }
 
  private:
   absl::Status RunAdmitted(size_t bytes, std::function<void()> task);
 
   const Tokenizer* const tokenizer_;
+  const ChatFormat chat_format_;
   GroupSet* const groups_;
   InflightRequests inflight_;
   TextPool encode_pool_;

@@ -24,6 +24,7 @@ absl::StatusOr<std::vector<uint32_t>> Encode(const PromptSpec& prompt,
 }  // namespace
 
 absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
+                                           const ChatFormat& format,
                                            const Tokenizer& tokenizer) {
   EncodedPrompt result;
   if (const auto* tokens = std::get_if<TokenPrompt>(&prompt.prompt)) {
@@ -31,8 +32,8 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
     return result;
   }
   if (const auto* chat = std::get_if<ChatPrompt>(&prompt.prompt)) {
-    LOCKSTEP_ASSIGN_OR_RETURN(result.rendered,
-                              RenderChat(prompt.field, *chat, tokenizer));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        result.rendered, RenderChat(prompt.field, *chat, format, tokenizer));
   }
   const std::string& text = result.rendered.has_value()
                                 ? *result.rendered

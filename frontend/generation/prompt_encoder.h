@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/generation/chat_format.h"
 #include "frontend/generation/spec.h"
 #include "tokenizer_service/tokenizer.h"
 
@@ -21,6 +22,7 @@ struct EncodedPrompt {
 // INVALID_ARGUMENT names the field; a chat that the template refuses, or for
 // which there is none, has the template's words.
 absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
+                                           const ChatFormat& format,
                                            const Tokenizer& tokenizer);
 
 // INVALID_ARGUMENT unless the prompt has at least one token and leaves room in

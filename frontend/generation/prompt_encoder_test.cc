@@ -12,7 +12,8 @@ using Ids = std::vector<uint32_t>;
 
 TEST(PromptEncoder, TextGetsWhatTheTokenizerAdds) {
   const FakeTokenizer tokenizer;
-  const auto prompt = EncodePrompt({TextPrompt{"hi"}, true, "text"}, tokenizer);
+  const auto prompt =
+      EncodePrompt({TextPrompt{"hi"}, true, "text"}, ChatFormat(), tokenizer);
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->token_ids, (Ids{FakeTokenizer::kBos, 'h', 'i'}));
   EXPECT_FALSE(prompt->rendered.has_value());
@@ -21,7 +22,7 @@ TEST(PromptEncoder, TextGetsWhatTheTokenizerAdds) {
 TEST(PromptEncoder, AChatIsEncodedAsItIsRendered) {
   const FakeTokenizer tokenizer;
   const ChatPrompt chat = {{{"user", "say \"né\"\n"}}, true};
-  const auto prompt = EncodePrompt({chat, false}, tokenizer);
+  const auto prompt = EncodePrompt({chat, false}, ChatFormat(), tokenizer);
   ASSERT_TRUE(prompt.ok()) << prompt.status();
   EXPECT_EQ(prompt->rendered, "<bos>[user]say \"né\"\n[assistant]");
   EXPECT_EQ(prompt->token_ids.front(), FakeTokenizer::kBos);
@@ -30,7 +31,8 @@ TEST(PromptEncoder, AChatIsEncodedAsItIsRendered) {
 
 TEST(PromptEncoder, TokenIdsStayAsTheyAre) {
   const FakeTokenizer tokenizer;
-  EXPECT_EQ(EncodePrompt({TokenPrompt{{7, 8}}, false}, tokenizer)->token_ids,
+  EXPECT_EQ(EncodePrompt({TokenPrompt{{7, 8}}, false}, ChatFormat(), tokenizer)
+                ->token_ids,
             (Ids{7, 8}));
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/output_parsing/output_delta.h"
 #include "proto/sampling.pb.h"
 
 namespace lockstep {
@@ -22,13 +23,18 @@ struct AcceptedEvent {
   std::string prompt_text = {};
 };
 
-// Text and tokens of one choice since its last delta.
+// Text and tokens of one choice since its last delta. Texts are whole
+// characters; they can lag behind the ids.
 struct DeltaEvent {
   uint32_t index = 0;
-  std::string text;  // whole characters
+  std::string text;  // of a chat: what the model says
   std::vector<uint32_t> token_ids;
   std::vector<v1::PositionLogprobs> logprobs;
   std::vector<v1::PositionLogprobs> prompt_logprobs;
+  // Of a chat: what the model thinks before, and parts of the calls it asks
+  // for.
+  std::string reasoning;
+  std::vector<ToolCallDelta> tool_calls;
 };
 
 struct FinishEvent {
@@ -38,11 +44,15 @@ struct FinishEvent {
   std::optional<uint32_t> stop_token_id;
   std::optional<std::string> stop_string;
   v1::Usage usage;
+  uint32_t reasoning_tokens = 0;  // of the completion tokens
+  // It asks for calls, all of them whole, and the reason is STOP.
+  bool awaits_tools = false;
 };
 
 struct SummaryEvent {
   v1::Usage usage;
   v1::Timing timing;
+  uint32_t reasoning_tokens = 0;  // of the completion tokens
 };
 
 // Where an answer goes; one for each protocol.

@@ -17,10 +17,25 @@ struct TextPrompt {
   std::string text;
 };
 
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // a JSON object
+};
+
 struct ChatTurn {
   std::string role;
   std::string content;
-  std::string name = {};  // empty: none
+  std::string name = {};                  // empty: none
+  std::string reasoning = {};             // of an assistant
+  std::vector<ToolCall> tool_calls = {};  // of an assistant
+  std::string tool_call_id = {};          // of a tool: what it answers
+};
+
+struct Tool {
+  std::string name;
+  // All of it, as OpenAI's API describes tools, and templates show them.
+  std::string json;
 };
 
 struct ChatPrompt {
@@ -30,6 +45,8 @@ struct ChatPrompt {
   bool continue_final_message = false;
   // Further variables of the template, a JSON object; empty: none.
   std::string template_arguments = {};
+  // That the model may call; if there are any, the answer is read for calls.
+  std::vector<Tool> tools = {};
 };
 
 struct TokenPrompt {
@@ -62,6 +79,11 @@ struct GenerateSpec {
   std::vector<std::string> stop;
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
+  // False: a choice ends with its first tool call.
+  bool parallel_tool_calls = true;
+  // False: DeltaEvents have no reasoning; it is left out of the text all the
+  // same.
+  bool include_reasoning = true;
   // AcceptedEvent carries the prompt's ids and text.
   bool return_prompt = false;
 

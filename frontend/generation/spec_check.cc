@@ -1,5 +1,7 @@
 #include "frontend/generation/spec_check.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
@@ -37,6 +39,10 @@ absl::Status CheckTextSize(absl::string_view field, size_t bytes,
   return absl::OkStatus();
 }
 
+bool IsToolNameCharacter(char c) {
+  return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-';
+}
+
 absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
                        const ServedModel& model) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfMessages(field, chat.messages.size()));
@@ -51,8 +57,12 @@ absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
           StrCat(field, "[", &turn - chat.messages.data(),
                  "].role is empty; templates know system, user, assistant."));
     }
-    bytes += turn.role.size() + turn.content.size();
+    bytes += turn.role.size() + turn.content.size() + turn.reasoning.size();
+    for (const ToolCall& call : turn.tool_calls) {
+      bytes += call.name.size() + call.arguments.size();
+    }
   }
+  for (const Tool& tool : chat.tools) bytes += tool.json.size();
   return CheckTextSize(field, bytes, model);
 }
 
@@ -104,6 +114,32 @@ absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model) {
   }
   return CheckPromptIds(prompt.field, std::get<TokenPrompt>(prompt.prompt).ids,
                         model);
+}
+
+absl::Status CheckToolNames(absl::string_view field,
+                            absl::Span<const std::string> names) {
+  if (names.size() > kMaxTools) {
+    return InvalidArgumentError(StrCat(field, " holds ", names.size(),
+                                       " tools; at most ", kMaxTools,
+                                       " are allowed."));
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    const bool is_known =
+        std::find(names.begin(), names.begin() + i, name) != names.begin() + i;
+    const bool is_good =
+        !name.empty() && name.size() <= kMaxToolNameBytes &&
+        std::all_of(name.begin(), name.end(), IsToolNameCharacter);
+    if (is_good && !is_known) continue;
+    const std::string shown =
+        absl::Utf8SafeCHexEscape(name.substr(0, kMaxToolNameBytes));
+    return InvalidArgumentError(
+        StrCat(field, "[", i, "] is named \"", shown,
+               is_good ? "\", as one before it is."
+                       : StrCat("\"; a name is 1 to ", kMaxToolNameBytes,
+                                " characters of [A-Za-z0-9_.-].")));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckTokenIds(absl::string_view field,

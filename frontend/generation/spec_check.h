@@ -20,6 +20,8 @@ inline constexpr int kMaxChatMessages = 16'384;
 // No text has longer tokens on average, so a longer text can not fit the
 // context and need not be encoded to know it.
 inline constexpr size_t kMaxBytesPerToken = 128;
+inline constexpr size_t kMaxTools = 128;
+inline constexpr size_t kMaxToolNameBytes = 64;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopStringBytes = 1024;
 
@@ -27,6 +29,10 @@ inline constexpr size_t kMaxStopStringBytes = 1024;
 absl::Status CheckModelName(absl::string_view name, const ServedModel& model);
 
 absl::Status CheckNumberOfMessages(absl::string_view field, size_t number);
+
+// Of the tools of a chat.
+absl::Status CheckToolNames(absl::string_view field,
+                            absl::Span<const std::string> names);
 
 // Of a prompt as it came, before it is rendered and encoded.
 absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model);

@@ -4,9 +4,10 @@
 
 namespace lockstep {
 
-TextStream::TextStream(const Tokenizer* tokenizer, const GenerateSpec& spec)
+TextStream::TextStream(const Tokenizer* tokenizer, const GenerateSpec& spec,
+                       absl::Span<const uint32_t> shown)
     : vocabulary_size_(tokenizer->info().vocabulary_size),
-      decoder_(tokenizer, spec.skip_special_tokens),
+      decoder_(tokenizer, spec.skip_special_tokens, shown),
       matcher_(spec.stop, spec.include_stop_str_in_output) {}
 
 absl::StatusOr<TextStream::Piece> TextStream::Add(

@@ -31,8 +31,10 @@ class TextStream {
     size_t num_tokens = 0;
   };
 
-  // `tokenizer` must outlive this.
-  TextStream(const Tokenizer* tokenizer, const GenerateSpec& spec);
+  // `tokenizer` must outlive this. `shown`: special tokens that are part of the
+  // text even where these are skipped.
+  TextStream(const Tokenizer* tokenizer, const GenerateSpec& spec,
+             absl::Span<const uint32_t> shown = {});
 
   // Nothing is used once there is a stop_string().
   absl::StatusOr<Piece> Add(absl::Span<const uint32_t> ids);

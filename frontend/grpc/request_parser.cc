@@ -1,5 +1,7 @@
 #include "frontend/grpc/request_parser.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <string>
 #include <utility>
 
@@ -7,6 +9,7 @@
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
 #include "frontend/generation/spec_check.h"
+#include "frontend/grpc/chat_prompt.h"
 
 namespace lockstep {
 namespace {
@@ -29,15 +32,9 @@ PromptSpec FromText(const std::string& text) {
   return {TextPrompt{text}, /*add_special_tokens=*/true, "text"};
 }
 
-PromptSpec FromChat(const v1::ChatPrompt& chat) {
-  ChatPrompt prompt;
-  if (chat.has_add_generation_prompt()) {
-    prompt.add_generation_prompt = chat.add_generation_prompt();
-  }
-  for (const v1::ChatMessage& message : chat.messages()) {
-    prompt.messages.push_back({message.role(), message.content()});
-  }
-  return {std::move(prompt), /*add_special_tokens=*/false, kMessages};
+absl::StatusOr<PromptSpec> FromChat(const v1::ChatPrompt& chat) {
+  LOCKSTEP_ASSIGN_OR_RETURN(ChatPrompt prompt, ToChatPrompt(chat));
+  return PromptSpec{std::move(prompt), /*add_special_tokens=*/false, kMessages};
 }
 
 PromptSpec FromTokenIds(const v1::TokenIds& token_ids) {
@@ -60,6 +57,29 @@ absl::StatusOr<PromptSpec> ParsePrompt(const v1::GenerateRequest& request) {
       "there is no prompt; set one of text, chat and token_ids.");
 }
 
+// A model that is told of no tool calls none.
+absl::Status ReadToolChoice(const v1::GenerateRequest& request,
+                            GenerateSpec* spec) {
+  auto* chat = std::get_if<ChatPrompt>(&spec->prompt.prompt);
+  switch (request.tool_choice()) {
+    case v1::TOOL_CHOICE_UNSPECIFIED:
+      return absl::OkStatus();
+    case v1::NONE:
+      if (chat != nullptr) chat->tools.clear();
+      return absl::OkStatus();
+    case v1::AUTO:
+      if (chat != nullptr && !chat->tools.empty()) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          "tool_choice is AUTO; it must be left out where there is no chat "
+          "with "
+          "tools.");
+    default:
+      return absl::InvalidArgumentError(absl::StrCat(
+          "tool_choice is ", v1::ToolChoice_Name(request.tool_choice()),
+          "; it must be AUTO or NONE."));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<GenerateSpec> ParseGenerateRequest(
@@ -75,6 +95,7 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   spec.stop.assign(request.stop().begin(), request.stop().end());
   LOCKSTEP_RETURN_IF_ERROR(CheckStop(spec.stop));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt, ParsePrompt(request));
+  LOCKSTEP_RETURN_IF_ERROR(ReadToolChoice(request, &spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, model));
   spec.model = model;
   spec.request_id =
@@ -84,6 +105,10 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
                                : spec.request_id;
   spec.sampling = request.sampling();
   spec.priority = request.priority();
+  spec.parallel_tool_calls =
+      !request.has_parallel_tool_calls() || request.parallel_tool_calls();
+  spec.include_reasoning =
+      !request.has_include_reasoning() || request.include_reasoning();
   spec.include_stop_str_in_output = request.include_stop_str_in_output();
   spec.skip_special_tokens =
       !request.has_skip_special_tokens() || request.skip_special_tokens();
@@ -100,9 +125,10 @@ absl::StatusOr<PromptSpec> ParseTokenizeRequest(
     case v1::TokenizeRequest::kText:
       spec = FromText(request.text());
       break;
-    case v1::TokenizeRequest::kChat:
-      spec = FromChat(request.chat());
+    case v1::TokenizeRequest::kChat: {
+      LOCKSTEP_ASSIGN_OR_RETURN(spec, FromChat(request.chat()));
       break;
+    }
     case v1::TokenizeRequest::PROMPT_NOT_SET:
       return absl::InvalidArgumentError(
           "there is nothing to tokenize; set text or chat.");

@@ -70,6 +70,82 @@ TEST(RequestParser, TakesOverEveryField) {
   EXPECT_FALSE(spec->skip_special_tokens);
 }
 
+TEST(RequestParser, AChatHasToolsAndWhatCameOfThem) {
+  const auto spec = Parse(
+      R"(chat { messages { role: 'assistant' name: 'ann' reasoning: 'hm'
+           tool_calls { id: 'c1' name: 'f' arguments: '{"a": 1}' } }
+         messages { role: 'tool' content: '7' tool_call_id: 'c1' }
+         tools { name: 'f' description: 'd' parameters: '{"b": 1, "a": 2}' }
+         tools { name: 'g' }
+         template_arguments: '{"z": 1}' documents: '["d"]'
+         continue_final_message: true }
+         tool_choice: AUTO parallel_tool_calls: false
+         include_reasoning: false)");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_FALSE(spec->parallel_tool_calls);
+  EXPECT_FALSE(spec->include_reasoning);
+  const auto& chat = std::get<ChatPrompt>(spec->prompt.prompt);
+  EXPECT_EQ(chat.messages[0].name, "ann");
+  EXPECT_EQ(chat.messages[0].reasoning, "hm");
+  ASSERT_EQ(chat.messages[0].tool_calls.size(), 1);
+  EXPECT_EQ(chat.messages[0].tool_calls[0].id, "c1");
+  EXPECT_EQ(chat.messages[0].tool_calls[0].name, "f");
+  EXPECT_EQ(chat.messages[0].tool_calls[0].arguments, R"({"a": 1})");
+  EXPECT_EQ(chat.messages[1].tool_call_id, "c1");
+  ASSERT_EQ(chat.tools.size(), 2);
+  EXPECT_EQ(chat.tools[0].name, "f");
+  EXPECT_EQ(chat.tools[0].json,
+            R"({"type":"function","function":{"name":"f","description":"d",)"
+            R"("parameters":{"b":1,"a":2}}})");
+  EXPECT_EQ(chat.tools[1].json,
+            R"({"type":"function","function":{"name":"g",)"
+            R"("parameters":{"type":"object","properties":{}}}})");
+  EXPECT_EQ(chat.template_arguments, R"({"z":1,"documents":["d"]})");
+  EXPECT_TRUE(chat.continue_final_message);
+  EXPECT_FALSE(chat.add_generation_prompt);
+}
+
+TEST(RequestParser, AModelThatMayNotCallIsNotToldOfTools) {
+  const auto spec = Parse(
+      "chat { messages { role: 'user' content: 'hi' } tools { name: 'f' } } "
+      "tool_choice: NONE");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_TRUE(std::get<ChatPrompt>(spec->prompt.prompt).tools.empty());
+}
+
+TEST(RequestParser, WhatIsWrongWithAChatIsNamed) {
+  const struct {
+    std::string fields, error;
+  } kCases[] = {
+      {"tools { name: 'a b' }",
+       "chat.tools[0] is named \"a b\"; a name is 1 to 64 characters of "
+       "[A-Za-z0-9_.-]."},
+      {"tools { name: 'f' parameters: '[]' }",
+       "chat.tools.parameters is no JSON object."},
+      {"template_arguments: '7'", "chat.template_arguments is no JSON object."},
+      {"template_arguments: '{\"tools\": []}'",
+       "chat.template_arguments has tools, which would replace what the chat "
+       "says of it; leave it out."},
+      {"documents: '{}'", "chat.documents is no JSON list."},
+      {"continue_final_message: true add_generation_prompt: true",
+       "chat.add_generation_prompt is true; it must be false where "
+       "chat.continue_final_message is true."},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_EQ(Parse("chat { messages { role: 'user' content: 'hi' } " +
+                    c.fields + " }")
+                  .status(),
+              absl::InvalidArgumentError(c.error));
+  }
+  EXPECT_EQ(Parse("text: 'hi' tool_choice: AUTO").status(),
+            absl::InvalidArgumentError(
+                "tool_choice is AUTO; it must be left out where there is no "
+                "chat with tools."));
+  EXPECT_EQ(Parse("text: 'hi' tool_choice: REQUIRED").status(),
+            absl::InvalidArgumentError(
+                "tool_choice is REQUIRED; it must be AUTO or NONE."));
+}
+
 TEST(RequestParser, TheWorkersIdIsUniqueAndFitsItsLimit) {
   const std::string longest(kMaxRequestIdBytes, 'x');
   const auto one = Parse("text: 'hi' request_id: '" + longest + "'");

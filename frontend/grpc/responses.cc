@@ -24,6 +24,14 @@ v1::GenerateResponse ToResponse(DeltaEvent event) {
   delta.mutable_logprobs()->Add(event.logprobs.begin(), event.logprobs.end());
   delta.mutable_prompt_logprobs()->Add(event.prompt_logprobs.begin(),
                                        event.prompt_logprobs.end());
+  delta.set_reasoning(std::move(event.reasoning));
+  for (ToolCallDelta& part : event.tool_calls) {
+    v1::ToolCallDelta& call = *delta.add_tool_calls();
+    call.set_index(part.index);
+    call.set_id(std::move(part.id));
+    call.set_name(std::move(part.name));
+    call.set_arguments(std::move(part.arguments));
+  }
   return response;
 }
 
@@ -38,6 +46,8 @@ v1::GenerateResponse ToResponse(FinishEvent event) {
     finish.set_stop_string(*std::move(event.stop_string));
   }
   *finish.mutable_usage() = std::move(event.usage);
+  finish.set_reasoning_tokens(event.reasoning_tokens);
+  finish.set_awaits_tools(event.awaits_tools);
   return response;
 }
 
@@ -45,6 +55,7 @@ v1::GenerateResponse ToResponse(SummaryEvent event) {
   v1::GenerateResponse response;
   *response.mutable_summary()->mutable_usage() = std::move(event.usage);
   *response.mutable_summary()->mutable_timing() = std::move(event.timing);
+  response.mutable_summary()->set_reasoning_tokens(event.reasoning_tokens);
   return response;
 }
 

@@ -1,11 +1,13 @@
 #include "frontend/openai/answer_json.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::openai {
 
-const char* FinishReasonName(v1::FinishReason reason) {
-  return reason == v1::LENGTH ? "length" : "stop";
+const char* FinishReasonName(const FinishEvent& finish) {
+  if (finish.awaits_tools) return "tool_calls";
+  return finish.reason == v1::LENGTH ? "length" : "stop";
 }
 
 Json StopReason(const AnswerStyle& style, const FinishEvent& finish) {
@@ -22,7 +24,19 @@ Json UsageJson(const UsageSums& sums) {
   return {{"prompt_tokens", sums.prompt_tokens},
           {"completion_tokens", sums.completion_tokens},
           {"total_tokens", sums.prompt_tokens + sums.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", sums.cached_tokens}}}};
+          {"prompt_tokens_details", {{"cached_tokens", sums.cached_tokens}}},
+          {"completion_tokens_details",
+           {{"reasoning_tokens", sums.reasoning_tokens}}}};
+}
+
+Json ToolCallJson(const ToolCallDelta& call) {
+  Json function = Json::object();
+  if (!call.name.empty()) function["name"] = call.name;
+  function["arguments"] = call.arguments;
+  Json json = Json::object();
+  if (!call.id.empty()) json = {{"id", call.id}, {"type", "function"}};
+  json["function"] = std::move(function);
+  return json;
 }
 
 Json Envelope(const AnswerStyle& style) {

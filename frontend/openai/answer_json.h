@@ -10,8 +10,8 @@ namespace lockstep::openai {
 
 using Json = nlohmann::ordered_json;
 
-// "stop" or "length".
-const char* FinishReasonName(v1::FinishReason reason);
+// "stop", "length" or "tool_calls".
+const char* FinishReasonName(const FinishEvent& finish);
 
 // vLLM's stop_reason: the stop string or the stop id that ended the choice,
 // null at the model's own end.
@@ -22,12 +22,16 @@ struct UsageSums {
   uint32_t prompt_tokens = 0;
   uint32_t cached_tokens = 0;
   uint32_t completion_tokens = 0;
+  uint32_t reasoning_tokens = 0;  // of them
 };
 Json UsageJson(const UsageSums& sums);
 
 // {"id", "object", "created", "model", "system_fingerprint"}: what an answer,
 // and each chunk of a stream, begins with.
 Json Envelope(const AnswerStyle& style);
+
+// A call, or a part of one, as `message` and `delta` list them.
+Json ToolCallJson(const ToolCallDelta& call);
 
 // Bytes that are no UTF-8 become U+FFFD.
 std::string Dump(const Json& json);

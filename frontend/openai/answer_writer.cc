@@ -23,6 +23,7 @@ void AnswerWriter::OnDelta(size_t prompt, DeltaEvent event) {
 }
 
 void AnswerWriter::OnFinish(size_t prompt, FinishEvent event) {
+  usage_.reasoning_tokens += event.reasoning_tokens;
   ShowAll(prompt, prompts_[prompt].OnFinish(std::move(event)));
 }
 

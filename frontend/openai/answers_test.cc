@@ -35,24 +35,26 @@ TEST_F(AnswersTest, AnswersAChatAsAWhole) {
   EXPECT_GT(whole["created"], 1'700'000'000);
   whole.erase("id");
   whole.erase("created");
-  EXPECT_EQ(whole,
-            json({{"object", "chat.completion"},
-                  {"model", "fake"},
-                  {"system_fingerprint", nullptr},
-                  {"choices",
-                   {{{"index", 0},
-                     {"message",
-                      {{"role", "assistant"},
-                       {"content", "né!"},
-                       {"refusal", nullptr}}},
-                     {"logprobs", nullptr},
-                     {"finish_reason", "length"},
-                     {"stop_reason", nullptr}}}},
-                  {"usage",
-                   {{"prompt_tokens", 20},
-                    {"completion_tokens", 4},
-                    {"total_tokens", 24},
-                    {"prompt_tokens_details", {{"cached_tokens", 1}}}}}}));
+  EXPECT_EQ(
+      whole,
+      json({{"object", "chat.completion"},
+            {"model", "fake"},
+            {"system_fingerprint", nullptr},
+            {"choices",
+             {{{"index", 0},
+               {"message",
+                {{"role", "assistant"},
+                 {"content", "né!"},
+                 {"refusal", nullptr}}},
+               {"logprobs", nullptr},
+               {"finish_reason", "length"},
+               {"stop_reason", nullptr}}}},
+            {"usage",
+             {{"prompt_tokens", 20},
+              {"completion_tokens", 4},
+              {"total_tokens", 24},
+              {"prompt_tokens_details", {{"cached_tokens", 1}}},
+              {"completion_tokens_details", {{"reasoning_tokens", 0}}}}}}));
   const auto request = worker_.requests()[0];
   EXPECT_EQ(request.sampling().max_tokens(), 4);
   EXPECT_EQ(request.request_id(), answer.json["id"]);
@@ -207,6 +209,113 @@ TEST_F(AnswersTest, ChatLogprobsHaveTheBytesOfATokenThatIsHalfACharacter) {
   EXPECT_EQ(answer.json["prompt_logprobs"][0], nullptr);
   EXPECT_EQ(answer.json["prompt_logprobs"][1]["91"],
             json({{"logprob", -1.0}, {"rank", 1}, {"decoded_token", "["}}));
+}
+
+json Tools() {
+  return json::array({{{"type", "function"}, {"function", {{"name", "f"}}}}});
+}
+
+FakeAnswer Call(const v1::WorkerGenerateRequest& request) {
+  FakeAnswer answer =
+      Say(request,
+          "<think>hm</think>So:\n<tool_call>{\"name\": \"f\", \"arguments\": "
+          "{\"a\": 1}}</tool_call>");
+  answer.messages[answer.messages.size() - 2] = FinishMessage(0, v1::STOP);
+  return answer;
+}
+
+TEST_F(AnswersTest, TellsThoughtsWordsAndCallsApart) {
+  worker_.set_script(Call);
+  const OpenAiAnswer answer = Chat({{"tools", Tools()}});
+  ASSERT_EQ(answer.status, 200) << answer.json;
+  json choice = answer.json["choices"][0];
+  json& call = choice["message"]["tool_calls"][0];
+  EXPECT_THAT(call["id"].get<std::string>(), StartsWith("call_"));
+  call.erase("id");
+  EXPECT_EQ(
+      choice["message"],
+      json({{"role", "assistant"},
+            {"content", "So:"},
+            {"refusal", nullptr},
+            {"reasoning", "hm"},
+            {"reasoning_content", "hm"},
+            {"tool_calls",
+             {{{"type", "function"},
+               {"function", {{"name", "f"}, {"arguments", "{\"a\": 1}"}}}}}}}));
+  EXPECT_EQ(choice["finish_reason"], "tool_calls");
+  EXPECT_EQ(
+      answer.json["usage"]["completion_tokens_details"]["reasoning_tokens"],
+      11);
+}
+
+TEST_F(AnswersTest, StreamsACallByItsNameAndThenItsArguments) {
+  worker_.set_script(Call);
+  const OpenAiAnswer answer =
+      Chat({{"tools", Tools()},
+            {"stream", true},
+            {"stream_options", {{"include_usage", true}}}});
+  std::vector<json> calls;
+  std::string reasoning;
+  for (const json& event : answer.events) {
+    if (event["choices"].empty()) continue;
+    const json& delta = event["choices"][0]["delta"];
+    if (delta.contains("tool_calls")) calls.push_back(delta["tool_calls"][0]);
+    EXPECT_EQ(delta.value("reasoning", ""),
+              delta.value("reasoning_content", ""));
+    reasoning += delta.value("reasoning", "");
+  }
+  EXPECT_EQ(reasoning, "hm");
+  ASSERT_GT(calls.size(), 2);
+  EXPECT_THAT(calls[0]["id"].get<std::string>(), StartsWith("call_"));
+  calls[0].erase("id");
+  EXPECT_EQ(calls[0], json({{"index", 0},
+                            {"type", "function"},
+                            {"function", {{"name", "f"}, {"arguments", ""}}}}));
+  EXPECT_EQ(calls[1], json({{"index", 0}, {"function", {{"arguments", "{"}}}}));
+  const json whole = Accumulate(answer.events);
+  EXPECT_EQ(whole["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_EQ(whole["usage"]["completion_tokens_details"]["reasoning_tokens"],
+            11);
+}
+
+TEST_F(AnswersTest, ACallThatIsCutOffEndsWithLength) {
+  worker_.set_script([](const auto& request) {
+    return Say(request, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a");
+  });
+  const OpenAiAnswer answer = Chat({{"tools", Tools()}});
+  const json& choice = answer.json["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "length");
+  EXPECT_EQ(choice["message"]["content"], nullptr);
+  EXPECT_EQ(choice["message"]["tool_calls"][0]["function"]["arguments"],
+            "{\"a");
+}
+
+TEST_F(AnswersTest, WithoutToolsACallIsContent) {
+  worker_.set_script(Call);
+  const OpenAiAnswer answer = Chat({{"include_reasoning", false}});
+  const json& choice = answer.json["choices"][0];
+  EXPECT_EQ(choice["finish_reason"], "stop");
+  EXPECT_EQ(choice["message"],
+            json({{"role", "assistant"},
+                  {"content",
+                   "So:\n<tool_call>{\"name\": \"f\", \"arguments\": "
+                   "{\"a\": 1}}</tool_call>"},
+                  {"refusal", nullptr}}));
+}
+
+TEST_F(AnswersTest, OneCallMayBeTheEnd) {
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer = Call(request);
+    answer.messages.resize(answer.messages.size() - 2);
+    answer.then = FakeAnswer::Then::kAwaitAbort;
+    answer.after_abort = {FinishMessage(0, v1::ABORTED), SummaryMessage()};
+    return answer;
+  });
+  const OpenAiAnswer answer =
+      Chat({{"tools", Tools()}, {"parallel_tool_calls", false}});
+  ASSERT_EQ(answer.status, 200) << answer.json;
+  EXPECT_EQ(answer.json["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_EQ(worker_.aborts().size(), 1);
 }
 
 TEST_F(AnswersTest, SaysWhatStoppedAChoice) {

@@ -42,9 +42,11 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
   if (most.has_value() || deprecated.has_value()) {
     spec.sampling.set_max_tokens(most.has_value() ? *most : *deprecated);
   }
+  spec.parallel_tool_calls = reader.Bool("parallel_tool_calls").value_or(true);
+  spec.include_reasoning = reader.Bool("include_reasoning").value_or(true);
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt,
-                            ReadChat(json, context.unknown_fields));
+                            ReadChat(json, body, context.unknown_fields));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, context.model));
   style.id = MakeRequestId("chatcmpl");
   spec.worker_request_id = style.id;

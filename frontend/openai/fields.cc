@@ -15,16 +15,15 @@ constexpr auto kWithoutEffect = Treatment::kWithoutEffect;
 constexpr auto kRefused = Treatment::kRefused;
 constexpr unsigned kAll = kGenerate | kTokenize | kDetokenize;
 
-constexpr char kNoTools[] = "tools are not supported yet";
 constexpr char kNoGrammar[] = "structured output is not supported yet";
-constexpr char kNoReasoning[] = "reasoning is not parsed yet";
 constexpr char kTextOnly[] = "the models served here read and write text";
 
 constexpr Field kFields[] = {
     // The prompt.
     {"model", kAll, kHonoured, "the name /v1/models lists; default: that one"},
     {"messages", kChat | kTokenize, kHonoured,
-     "role, content (a string or parts of text) and name"},
+     "role, content (a string or parts of text), name, tool_calls, "
+     "tool_call_id, reasoning or reasoning_content"},
     {"prompt", kCompletions | kTokenize, kHonoured,
      "a string; for completions also strings, token ids, lists of them"},
     {"tokens", kDetokenize, kHonoured, "token ids"},
@@ -35,7 +34,8 @@ constexpr Field kFields[] = {
      "the answer goes on with the last message"},
     {"chat_template_kwargs", kChat | kTokenize, kHonoured,
      "variables of the chat template"},
-    {"documents", kChat, kHonoured, "a variable of the chat template"},
+    {"documents", kChat | kTokenize, kHonoured,
+     "a variable of the chat template"},
     {"return_token_strs", kTokenize, kHonoured, "the text of each token"},
     {"echo", kCompletions, kHonoured,
      "the prompt before the answer; with max_tokens 0 it alone"},
@@ -127,11 +127,14 @@ constexpr Field kFields[] = {
     {"web_search_options", kChat, kRefused, "nothing is searched for"},
 
     // Tools, structured output, reasoning.
-    {"tools", kChat | kTokenize, kRefused, kNoTools, "[]"},
-    {"tool_choice", kChat, kRefused, kNoTools, R"("none")"},
-    {"parallel_tool_calls", kChat, kWithoutEffect, "there are no tools"},
-    {"functions", kChat, kRefused, kNoTools, "[]"},
-    {"function_call", kChat, kRefused, kNoTools, R"("none")"},
+    {"tools", kChat | kTokenize, kHonoured,
+     "up to 128 functions that the model may call, none of them strict"},
+    {"tool_choice", kChat | kTokenize, kHonoured,
+     "auto, or none: the model is not told of the tools"},
+    {"parallel_tool_calls", kChat, kHonoured,
+     "false: a choice ends with its first call"},
+    {"functions", kChat, kRefused, "they are called tools", "[]"},
+    {"function_call", kChat, kRefused, "it is called tool_choice", R"("none")"},
     {"response_format", kGenerate, kRefused, kNoGrammar, R"({"type":"text"})"},
     {"structured_outputs", kGenerate, kRefused, kNoGrammar},
     {"guided_json", kGenerate, kRefused, kNoGrammar},
@@ -142,10 +145,14 @@ constexpr Field kFields[] = {
     {"json_schema", kGenerate, kRefused, kNoGrammar},
     {"regex", kGenerate, kRefused, kNoGrammar},
     {"ebnf", kGenerate, kRefused, kNoGrammar},
-    {"reasoning_effort", kChat, kRefused, kNoReasoning, R"("none")"},
-    {"include_reasoning", kChat, kRefused, kNoReasoning, "true"},
-    {"separate_reasoning", kChat, kRefused, kNoReasoning, "false"},
-    {"thinking_token_budget", kGenerate, kRefused, kNoReasoning},
+    {"reasoning_effort", kChat | kTokenize, kHonoured,
+     "a variable of the chat template"},
+    {"include_reasoning", kChat, kHonoured,
+     "false: what the model thinks is not shown"},
+    {"separate_reasoning", kChat, kRefused,
+     "reasoning is never a part of the content", "true"},
+    {"thinking_token_budget", kGenerate, kRefused,
+     "reasoning is not cut short"},
     {"verbosity", kChat, kRefused, "say it in the prompt", R"("medium")"},
 };
 

@@ -6,10 +6,13 @@
 #include <iterator>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/status_macros.h"
 #include "frontend/generation/error_detail.h"
 #include "frontend/generation/spec_check.h"
+#include "frontend/openai/json_body.h"
+#include "frontend/openai/tools.h"
 
 namespace lockstep::openai {
 namespace {
@@ -17,11 +20,11 @@ namespace {
 using nlohmann::json;
 
 // Of a message: what is refused unless it is null or empty.
-constexpr absl::string_view kRefused[] = {"tool_calls",        "tool_call_id",
-                                          "function_call",     "audio",
-                                          "reasoning_content", "reasoning"};
-constexpr absl::string_view kKnown[] = {"role", "content", "name", "refusal",
-                                        "annotations"};
+constexpr absl::string_view kRefused[] = {"function_call", "audio"};
+constexpr absl::string_view kKnown[] = {
+    "role",       "content",      "name",
+    "tool_calls", "tool_call_id", "reasoning_content",
+    "reasoning",  "refusal",      "annotations"};
 
 // Set by the fields of the same name, or by the tokenizer.
 constexpr absl::string_view kReservedArguments[] = {
@@ -45,8 +48,7 @@ absl::Status CheckKeys(const json& message, const std::string& name,
   for (const auto& [key, value] : message.items()) {
     if (Has(kRefused, key)) {
       if (value.is_null() || value.empty()) continue;
-      return Refuse(name + "." + key,
-                    "the messages of a chat hold text alone so far");
+      return Refuse(name + "." + key, "a message holds text and tool calls");
     }
     if (!Has(kKnown, key)) unknown->Count("messages." + key);
   }
@@ -89,6 +91,41 @@ absl::StatusOr<std::string> ReadContent(const json& content,
   return text;
 }
 
+absl::StatusOr<ToolCall> ReadToolCall(const json& value,
+                                      const std::string& name) {
+  if (!value.is_object()) return FieldError(name, value, "an object");
+  FieldReader reader(value, name + ".");
+  ToolCall call;
+  call.id = reader.String("id").value_or("");
+  const json* function = reader.Object("function");
+  if (function == nullptr) reader.Fail("function", "an object");
+  LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  FieldReader fields(*function, name + ".function.");
+  const auto called = fields.String("name");
+  if (!called.has_value()) fields.Fail("name", "a string");
+  call.arguments = fields.String("arguments").value_or("{}");
+  LOCKSTEP_RETURN_IF_ERROR(fields.status());
+  call.name = *called;
+  return call;
+}
+
+absl::StatusOr<std::vector<ToolCall>> ReadToolCalls(const json& message,
+                                                    const std::string& name) {
+  std::vector<ToolCall> calls;
+  const auto found = message.find("tool_calls");
+  if (found == message.end() || found->is_null()) return calls;
+  if (!found->is_array()) {
+    return FieldError(name + ".tool_calls", *found, "a list");
+  }
+  for (const json& value : *found) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        calls.emplace_back(),
+        ReadToolCall(value,
+                     absl::StrCat(name, ".tool_calls[", calls.size(), "]")));
+  }
+  return calls;
+}
+
 absl::StatusOr<ChatTurn> ReadMessage(const json& message,
                                      const std::string& name,
                                      UnknownFields* unknown) {
@@ -97,12 +134,17 @@ absl::StatusOr<ChatTurn> ReadMessage(const json& message,
   ChatTurn turn;
   turn.role = reader.String("role").value_or("");
   turn.name = reader.String("name").value_or("");
+  turn.tool_call_id = reader.String("tool_call_id").value_or("");
+  turn.reasoning = reader.String("reasoning_content").value_or("");
+  if (turn.reasoning.empty()) {
+    turn.reasoning = reader.String("reasoning").value_or("");
+  }
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
-  if (turn.role == "tool" || turn.role == "function") {
-    return Refuse(name + ".role \"" + turn.role + "\"",
-                  "tools are not supported yet");
+  if (turn.role == "function") {
+    return Refuse(name + ".role \"function\"", "tools answer as \"tool\"");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckKeys(message, name, unknown));
+  LOCKSTEP_ASSIGN_OR_RETURN(turn.tool_calls, ReadToolCalls(message, name));
   const json* content = reader.Find("content");
   // An answer without a text comes back as null.
   if (content == nullptr && turn.role == "assistant") return turn;
@@ -112,8 +154,10 @@ absl::StatusOr<ChatTurn> ReadMessage(const json& message,
   return turn;
 }
 
-absl::Status ReadArguments(FieldReader* reader, ChatPrompt* chat) {
-  json arguments = json::object();
+absl::Status ReadArguments(FieldReader* reader, absl::string_view body,
+                           ChatPrompt* chat) {
+  using Ordered = nlohmann::ordered_json;
+  Ordered arguments = Ordered::object();
   if (const json* given = reader->Object("chat_template_kwargs")) {
     for (const auto& [key, value] : given->items()) {
       if (!Has(kReservedArguments, key)) continue;
@@ -123,11 +167,14 @@ absl::Status ReadArguments(FieldReader* reader, ChatPrompt* chat) {
               " would replace what the request says of it; leave it out.")),
           "chat_template_kwargs");
     }
-    arguments = *given;
+    arguments = OrderedMember(body, "chat_template_kwargs");
+  }
+  if (const auto effort = reader->String("reasoning_effort")) {
+    arguments["reasoning_effort"] = *effort;
   }
   if (const json* documents = reader->Find("documents")) {
     if (!documents->is_array()) reader->Fail("documents", "a list");
-    arguments["documents"] = *documents;
+    arguments["documents"] = OrderedMember(body, "documents");
   }
   if (!arguments.empty()) chat->template_arguments = arguments.dump();
   return reader->status();
@@ -135,7 +182,7 @@ absl::Status ReadArguments(FieldReader* reader, ChatPrompt* chat) {
 
 }  // namespace
 
-absl::StatusOr<PromptSpec> ReadChat(const json& request,
+absl::StatusOr<PromptSpec> ReadChat(const json& request, absl::string_view body,
                                     UnknownFields* unknown) {
   FieldReader reader(request);
   const json* messages = reader.Find("messages");
@@ -160,7 +207,8 @@ absl::StatusOr<PromptSpec> ReadChat(const json& request,
                 "false where continue_final_message is true");
   }
   chat.add_generation_prompt = add.value_or(!chat.continue_final_message);
-  LOCKSTEP_RETURN_IF_ERROR(ReadArguments(&reader, &chat));
+  LOCKSTEP_RETURN_IF_ERROR(ReadArguments(&reader, body, &chat));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTools(request, body, &chat));
   PromptSpec prompt;
   prompt.prompt = std::move(chat);
   prompt.add_special_tokens = reader.Bool("add_special_tokens").value_or(false);

@@ -16,11 +16,13 @@ std::vector<Piece> PieceMaker::OnAccepted(AcceptedEvent event) {
 std::vector<Piece> PieceMaker::OnDelta(DeltaEvent event) {
   std::move(event.prompt_logprobs.begin(), event.prompt_logprobs.end(),
             std::back_inserter(prompt_logprobs_));
-  const bool has_more = !event.text.empty() || !event.token_ids.empty();
+  const bool has_more = !event.text.empty() || !event.token_ids.empty() ||
+                        !event.reasoning.empty() || !event.tool_calls.empty();
   if (has_more && !style_.prompt_only) {
     waiting_.push_back({event.index, std::move(event.text),
                         std::move(event.token_ids), std::move(event.logprobs),
-                        std::nullopt});
+                        std::nullopt, std::move(event.reasoning),
+                        std::move(event.tool_calls)});
   }
   return Release();
 }

@@ -17,7 +17,10 @@ struct Piece {
   std::string text;
   std::vector<uint32_t> token_ids;  // of the answer
   std::vector<v1::PositionLogprobs> logprobs;
-  std::optional<FinishEvent> finish;
+  std::optional<FinishEvent> finish = {};
+  // Of a chat.
+  std::string reasoning = {};
+  std::vector<ToolCallDelta> tool_calls = {};
 };
 
 // The answer to one prompt as OpenAI's API wants it: what the pipeline says,

@@ -48,7 +48,7 @@ TEST_F(ServiceTest, ErrorsBeforeTheFirstByteAreResponses) {
         {{{"temperature", -1}}, 400, "temperature", "invalid_value"},
         {{{"model", "other"}}, 404, "model", "model_not_found"},
         {{{"max_tokens", 100}}, 400, "messages", "context_length_exceeded"},
-        {{{"tools", {{{"type", "function"}}}}},
+        {{{"tools", {{{"type", "search"}}}}},
          400,
          "tools",
          "unsupported_parameter"},

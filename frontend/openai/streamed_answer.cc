@@ -47,11 +47,46 @@ void StreamedAnswer::Show(size_t prompt, Piece piece) {
   const size_t index = ChoiceOf(prompt, piece.index);
   Choice& choice = choices_[index];
   if (!choice.begun && style_.endpoint == kChat) OpenChat(prompt, index);
-  const bool has_news = !piece.text.empty() || piece.finish.has_value() ||
-                        (style_.logprobs && !piece.logprobs.empty()) ||
-                        (style_.return_token_ids && !piece.token_ids.empty());
-  if (has_news) Write(Dump(ChoiceJson(prompt, &choice, std::move(piece))));
+  if (style_.endpoint == kChat) {
+    for (Json& delta : ChatDeltas(piece)) {
+      Write(
+          Dump(ChoiceJson(prompt, &choice, "delta", std::move(delta), &piece)));
+    }
+  } else if (!piece.text.empty() || piece.finish.has_value() ||
+             HasTokens(piece)) {
+    Write(Dump(
+        ChoiceJson(prompt, &choice, "text", std::move(piece.text), &piece)));
+  }
   choice.begun = true;
+}
+
+bool StreamedAnswer::HasTokens(const Piece& piece) const {
+  return (style_.logprobs && !piece.logprobs.empty()) ||
+         (style_.return_token_ids && !piece.token_ids.empty());
+}
+
+std::vector<Json> StreamedAnswer::ChatDeltas(const Piece& piece) const {
+  std::vector<Json> deltas;
+  if (!piece.reasoning.empty()) {
+    deltas.push_back({{"reasoning", piece.reasoning},
+                      {"reasoning_content", piece.reasoning}});
+  }
+  if (!piece.text.empty()) deltas.push_back({{"content", piece.text}});
+  const auto add_call = [&](ToolCallDelta part) {
+    Json call = {{"index", part.index}};
+    call.update(ToolCallJson(part));
+    deltas.push_back({{"tool_calls", Json::array({std::move(call)})}});
+  };
+  for (const ToolCallDelta& part : piece.tool_calls) {
+    if (!part.id.empty()) add_call({part.index, part.id, part.name, ""});
+    if (!part.arguments.empty()) {
+      add_call({part.index, "", "", part.arguments});
+    }
+  }
+  if (!deltas.empty()) return deltas;
+  if (piece.finish.has_value()) return {Json::object()};
+  if (HasTokens(piece)) deltas.push_back({{"content", ""}});
+  return deltas;
 }
 
 void StreamedAnswer::OpenChat(size_t prompt_index, size_t index) {
@@ -69,25 +104,20 @@ void StreamedAnswer::OpenChat(size_t prompt_index, size_t index) {
 }
 
 Json StreamedAnswer::ChoiceJson(size_t prompt_index, Choice* choice,
-                                Piece piece) {
-  Json json = {{"index", ChoiceOf(prompt_index, piece.index)}};
-  if (style_.endpoint != kChat) {
-    json["text"] = std::move(piece.text);
-  } else if (piece.text.empty() && piece.finish.has_value()) {
-    json["delta"] = Json::object();
-  } else {
-    json["delta"] = {{"content", std::move(piece.text)}};
-  }
-  json["logprobs"] = style_.logprobs && !piece.logprobs.empty()
-                         ? choice->logprobs.Write(piece.logprobs)
+                                const char* shown, Json value, Piece* piece) {
+  Json json = {{"index", ChoiceOf(prompt_index, piece->index)}};
+  json[shown] = std::move(value);
+  const auto logprobs = std::exchange(piece->logprobs, {});
+  json["logprobs"] = style_.logprobs && !logprobs.empty()
+                         ? choice->logprobs.Write(logprobs)
                          : Json();
   json["finish_reason"] = nullptr;
-  if (piece.finish.has_value()) {
-    json["finish_reason"] = FinishReasonName(piece.finish->reason);
-    json["stop_reason"] = StopReason(style_, *piece.finish);
+  if (piece->finish.has_value()) {
+    json["finish_reason"] = FinishReasonName(*piece->finish);
+    json["stop_reason"] = StopReason(style_, *piece->finish);
   }
   if (style_.return_token_ids) {
-    json["token_ids"] = piece.token_ids;
+    json["token_ids"] = std::exchange(piece->token_ids, {});
     if (style_.endpoint == kCompletions && !choice->begun) {
       json["prompt_token_ids"] =
           prompt(prompt_index).accepted().prompt_token_ids;

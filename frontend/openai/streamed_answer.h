@@ -33,7 +33,12 @@ class StreamedAnswer : public AnswerWriter {
 
   void Begin() override;
   void Show(size_t prompt, Piece piece) override;
-  Json ChoiceJson(size_t prompt, Choice* choice, Piece piece);
+  // A piece is a chunk, or several where it has parts of several kinds.
+  std::vector<Json> ChatDeltas(const Piece& piece) const;
+  bool HasTokens(const Piece& piece) const;
+  // The first chunk of a piece takes its tokens.
+  Json ChoiceJson(size_t prompt, Choice* choice, const char* shown, Json value,
+                  Piece* piece);
   // A chat's choice says who speaks, the first one what was asked.
   void OpenChat(size_t prompt, size_t index);
   void Write(const std::string& choices, const std::string& further = "");

@@ -41,7 +41,7 @@ absl::StatusOr<TokenizeRequest> ParseTokenizeRequest(
     }
     LOCKSTEP_RETURN_IF_ERROR(reader.status());
     LOCKSTEP_ASSIGN_OR_RETURN(request.prompt,
-                              ReadChat(json, context.unknown_fields));
+                              ReadChat(json, body, context.unknown_fields));
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request.prompt, context.model));
   return request;

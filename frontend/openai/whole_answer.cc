@@ -16,11 +16,35 @@ WholeAnswer::WholeAnswer(AnswerStyle style, size_t prompts,
 void WholeAnswer::Show(size_t prompt, Piece piece) {
   Choice& choice = choices_[ChoiceOf(prompt, piece.index)];
   choice.text += piece.text;
+  choice.reasoning += piece.reasoning;
+  for (ToolCallDelta& part : piece.tool_calls) {
+    if (part.index == choice.tool_calls.size()) {
+      choice.tool_calls.push_back(std::move(part));
+    } else {
+      choice.tool_calls[part.index].arguments += part.arguments;
+    }
+  }
   choice.token_ids.insert(choice.token_ids.end(), piece.token_ids.begin(),
                           piece.token_ids.end());
   std::move(piece.logprobs.begin(), piece.logprobs.end(),
             std::back_inserter(choice.logprobs));
   if (piece.finish.has_value()) choice.finish = *std::move(piece.finish);
+}
+
+Json WholeAnswer::MessageJson(Choice choice) {
+  Json message = {{"role", "assistant"}, {"content", std::move(choice.text)}};
+  const bool says_nothing = message["content"].get_ref<std::string&>().empty();
+  const bool has_more = !choice.reasoning.empty() || !choice.tool_calls.empty();
+  if (says_nothing && has_more) message["content"] = nullptr;
+  message["refusal"] = nullptr;
+  if (!choice.reasoning.empty()) {
+    message["reasoning"] = choice.reasoning;
+    message["reasoning_content"] = std::move(choice.reasoning);
+  }
+  for (const ToolCallDelta& call : choice.tool_calls) {
+    message["tool_calls"].push_back(ToolCallJson(call));
+  }
+  return message;
 }
 
 Json WholeAnswer::ChoiceJson(size_t prompt_index, uint32_t index) {
@@ -29,9 +53,7 @@ Json WholeAnswer::ChoiceJson(size_t prompt_index, uint32_t index) {
   const PieceMaker& prompt = this->prompt(prompt_index);
   Json json = {{"index", number}};
   if (style_.endpoint == kChat) {
-    json["message"] = {{"role", "assistant"},
-                       {"content", std::move(choice.text)},
-                       {"refusal", nullptr}};
+    json["message"] = MessageJson(choice);
   } else {
     json["text"] = std::move(choice.text);
   }
@@ -39,7 +61,7 @@ Json WholeAnswer::ChoiceJson(size_t prompt_index, uint32_t index) {
       style_.logprobs
           ? LogprobsWriter(&style_, tokenizer_).Write(choice.logprobs)
           : Json();
-  json["finish_reason"] = FinishReasonName(choice.finish.reason);
+  json["finish_reason"] = FinishReasonName(choice.finish);
   json["stop_reason"] = StopReason(style_, choice.finish);
   if (style_.return_token_ids) json["token_ids"] = choice.token_ids;
   if (style_.endpoint == kCompletions) {

@@ -24,12 +24,15 @@ class WholeAnswer : public AnswerWriter {
  private:
   struct Choice {
     std::string text;
+    std::string reasoning;
+    std::vector<ToolCallDelta> tool_calls;  // each of them whole
     std::vector<uint32_t> token_ids;
     std::vector<v1::PositionLogprobs> logprobs;
     FinishEvent finish;
   };
 
   void Show(size_t prompt, Piece piece) override;
+  static Json MessageJson(Choice choice);
   Json ChoiceJson(size_t prompt, uint32_t index);
 
   std::vector<Choice> choices_;

@@ -13,6 +13,18 @@ namespace lockstep {
 namespace {
 
 constexpr absl::string_view kSpecialTokens[] = {"<bos>", "<eos>", "<tool>"};
+// What RenderChat does is not written here, only how its model answers.
+constexpr char kChatTemplate[] = "<think></think><tool_call></tool_call>";
+
+// The names of tools, or of the calls of a message: "{f g}".
+std::string Names(const nlohmann::json& tools) {
+  std::string names;
+  for (const auto& tool : tools) {
+    absl::StrAppend(&names, names.empty() ? "{" : " ",
+                    tool["function"].value("name", "?"));
+  }
+  return names.empty() ? names : names + "}";
+}
 
 }  // namespace
 
@@ -28,7 +40,7 @@ FakeTokenizer::FakeTokenizer(bool has_chat_template)
   info_.vocabulary_size = vocabulary_.size();
   info_.bos_token_id = kBos;
   info_.eos_token_ids = {kEos};
-  info_.has_chat_template = has_chat_template;
+  if (has_chat_template) info_.chat_template = kChatTemplate;
 }
 
 absl::StatusOr<std::vector<uint32_t>> FakeTokenizer::Encode(
@@ -61,7 +73,7 @@ absl::StatusOr<std::string> FakeTokenizer::Decode(
 
 absl::StatusOr<std::string> FakeTokenizer::RenderChat(
     absl::string_view context_json) const {
-  if (!info_.has_chat_template) {
+  if (!info_.chat_template.has_value()) {
     return absl::FailedPreconditionError("the model has no chat template.");
   }
   const auto context = nlohmann::json::parse(
@@ -70,12 +82,16 @@ absl::StatusOr<std::string> FakeTokenizer::RenderChat(
     return absl::InvalidArgumentError("context_json is no JSON object.");
   }
   std::string text(kSpecialTokens[0]);
+  text += Names(context.value("tools", nlohmann::json()));
   for (const auto& message :
        context.value("messages", nlohmann::json::array())) {
     const std::string role = message.value("role", "");
-    const std::string content = message.value("content", "");
+    const auto said = message.value("content", nlohmann::json());
+    const std::string content =
+        said.is_string() ? said.get<std::string>() : std::string();
     if (role == "raise") return absl::InvalidArgumentError(content);
-    absl::StrAppend(&text, "[", role, "]", content);
+    absl::StrAppend(&text, "[", role, "]", content,
+                    Names(message.value("tool_calls", nlohmann::json())));
   }
   if (context.value("add_generation_prompt", false)) text += "[assistant]";
   return text;

@@ -13,6 +13,11 @@ SEEDS = {
             messages { role: "assistant" content: "" } add_generation_prompt: false }
             sampling { n: 2 temperature: 0 } stop: ["a", "bc"] include_stop_str_in_output: true
             skip_special_tokens: false priority: 3""",
+        "tools": """chat { messages { role: "assistant" name: "a" reasoning: "hm"
+            tool_calls { id: "c1" name: "f" arguments: "{}" } } messages { role: "tool" content: "7" tool_call_id: "c1" }
+            tools { name: "f" description: "d" parameters: "{\\"a\\": 1}" } template_arguments: "{\\"z\\": 1}"
+            documents: "[1]" continue_final_message: true } tool_choice: AUTO parallel_tool_calls: false
+            include_reasoning: false""",
         "ids": "token_ids { ids: [1, 99, 100] }",
     },
     "TokenizeRequest": {"tokenize": 'text: "hello" add_special_tokens: false'},

@@ -15,10 +15,16 @@ using nlohmann::json;
 void Merge(const json& news, json* sum) {
   for (const auto& [key, value] : news.items()) {
     json& old = (*sum)[key];
-    if (old.is_null() || value.is_null()) {
+    if ((old.is_null() && key != "tool_calls") || value.is_null()) {
       if (!value.is_null()) old = value;
     } else if (value.is_string() && key != "role") {
       old = old.get<std::string>() + value.get<std::string>();
+    } else if (key == "tool_calls") {
+      for (json part : value) {
+        json& call = old[part["index"].get<size_t>()];
+        part.erase("index");
+        Merge(part, &call);
+      }
     } else if (value.is_array()) {
       old.insert(old.end(), value.begin(), value.end());
     } else if (value.is_object()) {
@@ -74,7 +80,14 @@ json Accumulate(const std::vector<json>& events) {
   }
   whole["choices"] = json::array();
   for (auto& [index, choice] : choices) {
-    if (choice.contains("message")) choice["message"]["refusal"] = nullptr;
+    if (choice.contains("message")) {
+      json& message = choice["message"];
+      message["refusal"] = nullptr;
+      // A stream does not know at first that nothing will be said.
+      const bool has_more =
+          message.contains("tool_calls") || message.contains("reasoning");
+      if (message["content"] == "" && has_more) message["content"] = nullptr;
+    }
     whole["choices"].push_back(std::move(choice));
   }
   return whole;

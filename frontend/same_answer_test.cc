@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -30,6 +31,16 @@ using testing::PostJson;
 using testing::SummaryMessage;
 
 constexpr int kRequests = 500;
+
+// Parts of what a chat's model writes around thoughts and calls.
+constexpr absl::string_view kParts[] = {"<think>",
+                                        "</think>",
+                                        "<tool_call>",
+                                        "</tool_call>",
+                                        "{\"name\": \"f\", \"arguments\": {",
+                                        "\"a\": [1, \"}\"]",
+                                        "}}",
+                                        "<tool"};
 
 // Tokens that make whole and half characters, and parts of stop strings.
 uint32_t RandomToken(std::mt19937_64& random) {
@@ -58,10 +69,21 @@ std::vector<v1::TokenDelta> MakeTokens(const v1::WorkerGenerateRequest& request,
                                        v1::WorkerGenerateResponse* finish) {
   std::mt19937_64 random(request.sampling().seed() * 31 + index +
                          request.prompt_token_ids_size() * 7919);
-  std::vector<v1::TokenDelta> tokens(1 + random() % 12);
-  for (v1::TokenDelta& delta : tokens) {
+  std::vector<uint32_t> ids;
+  for (size_t parts = 1 + random() % 12; parts > 0; --parts) {
+    if (random() % 3 != 0) {
+      ids.push_back(RandomToken(random));
+      continue;
+    }
+    for (const char byte : kParts[random() % std::size(kParts)]) {
+      ids.push_back(static_cast<uint8_t>(byte));
+    }
+  }
+  std::vector<v1::TokenDelta> tokens(ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    v1::TokenDelta& delta = tokens[i];
     delta.set_index(index);
-    delta.add_token_ids(RandomToken(random));
+    delta.add_token_ids(ids[i]);
     if (request.sampling().has_logprobs()) {
       FillPosition(delta.token_ids(0), request.sampling().logprobs(), random,
                    delta.add_logprobs());
@@ -129,6 +151,12 @@ json RandomRequest(std::mt19937_64& random, bool is_chat) {
       request["logprobs"] = true;
       request["top_logprobs"] = random() % 3;
     }
+    if (chance(2)) {
+      request["tools"] =
+          json::array({{{"type", "function"}, {"function", {{"name", "f"}}}}});
+    }
+    if (chance(3)) request["parallel_tool_calls"] = false;
+    if (chance(4)) request["include_reasoning"] = false;
   } else {
     request["prompt"] = text;
     if (chance(3)) request["prompt"] = {text, "another"};
@@ -144,6 +172,19 @@ json RandomRequest(std::mt19937_64& random, bool is_chat) {
   if (chance(3)) request["return_token_ids"] = true;
   if (chance(4)) request["return_tokens_as_token_ids"] = true;
   return request;
+}
+
+// Ids, and what says that it is a stream.
+void DropWhatDiffers(json* answer) {
+  for (const char* key : {"id", "created", "object"}) answer->erase(key);
+  for (json& choice : (*answer)["choices"]) {
+    if (!choice.contains("message")) continue;
+    if (!choice["message"].contains("tool_calls")) continue;
+    for (json& call : choice["message"]["tool_calls"]) {
+      EXPECT_FALSE(call["id"].get<std::string>().empty());
+      call.erase("id");
+    }
+  }
 }
 
 class SameAnswerTest : public GatewayTest {
@@ -162,9 +203,7 @@ class SameAnswerTest : public GatewayTest {
   json Whole(const std::string& path, const json& request) {
     auto answer = PostJson(gateway_->ports().http, path, request);
     EXPECT_EQ(answer.status, 200) << answer.json;
-    answer.json.erase("id");
-    answer.json.erase("created");
-    answer.json.erase("object");
+    DropWhatDiffers(&answer.json);
     return answer.json;
   }
 
@@ -174,9 +213,7 @@ class SameAnswerTest : public GatewayTest {
     const auto answer = PostJson(gateway_->ports().http, path, request);
     EXPECT_TRUE(answer.done) << answer.json;
     json whole = Accumulate(answer.events);
-    whole.erase("id");
-    whole.erase("created");
-    whole.erase("object");
+    DropWhatDiffers(&whole);
     return whole;
   }
 
@@ -194,6 +231,11 @@ v1::GenerateRequest ToGrpc(const json& request) {
     message.set_text(request["prompt"].get<std::string>());
     message.mutable_sampling()->set_max_tokens(16);
   }
+  if (request.contains("tools")) {
+    message.mutable_chat()->add_tools()->set_name("f");
+  }
+  message.set_parallel_tool_calls(request.value("parallel_tool_calls", true));
+  message.set_include_reasoning(request.value("include_reasoning", true));
   v1::SamplingParams& sampling = *message.mutable_sampling();
   sampling.set_seed(request["seed"].get<uint64_t>());
   sampling.set_n(request["n"].get<uint32_t>());
@@ -233,13 +275,49 @@ std::vector<float> Numbers(const json& choice) {
   return numbers;
 }
 
+// A choice of a chat as `message` says it, from what gRPC does.
+json MessageOf(const Outcome& outcome, uint32_t index) {
+  json calls = json::array();
+  std::string reasoning;
+  for (const auto& message : outcome.messages) {
+    if (!message.has_delta() || message.delta().index() != index) continue;
+    reasoning += message.delta().reasoning();
+    for (const v1::ToolCallDelta& part : message.delta().tool_calls()) {
+      EXPECT_EQ(part.id().empty(), part.index() < calls.size());
+      if (part.index() == calls.size()) {
+        calls.push_back(
+            {{"type", "function"},
+             {"function", {{"name", part.name()}, {"arguments", ""}}}});
+      }
+      json& arguments = calls[part.index()]["function"]["arguments"];
+      arguments = arguments.get<std::string>() + part.arguments();
+    }
+  }
+  json said = {{"role", "assistant"},
+               {"content", outcome.Text(index)},
+               {"refusal", nullptr}};
+  if (!reasoning.empty()) {
+    said["reasoning"] = said["reasoning_content"] = reasoning;
+  }
+  if (!calls.empty()) said["tool_calls"] = calls;
+  if (said["content"] == "" && said.size() > 3) said["content"] = nullptr;
+  return said;
+}
+
+std::string ReasonOf(const v1::TextFinish& finish) {
+  if (finish.awaits_tools()) return "tool_calls";
+  return finish.reason() == v1::STOP ? "stop" : "length";
+}
+
 void ExpectSame(const json& whole, const Outcome& outcome) {
   ASSERT_TRUE(outcome.status.ok()) << outcome.status.error_message();
   for (const json& choice : whole["choices"]) {
     const uint32_t index = choice["index"].get<uint32_t>();
-    const json& text =
-        choice.contains("text") ? choice["text"] : choice["message"]["content"];
-    EXPECT_EQ(text, outcome.Text(index));
+    if (choice.contains("text")) {
+      EXPECT_EQ(choice["text"], outcome.Text(index));
+    } else {
+      EXPECT_EQ(choice["message"], MessageOf(outcome, index));
+    }
     std::vector<uint32_t> ids;
     std::vector<float> numbers;
     v1::TextFinish finish;
@@ -259,13 +337,15 @@ void ExpectSame(const json& whole, const Outcome& outcome) {
       EXPECT_EQ(choice["token_ids"], json(ids));
     }
     EXPECT_EQ(Numbers(choice), numbers);
-    EXPECT_EQ(choice["finish_reason"],
-              finish.reason() == v1::STOP ? "stop" : "length");
+    EXPECT_EQ(choice["finish_reason"], ReasonOf(finish));
     if (finish.has_stop_string()) {
       EXPECT_EQ(choice["stop_reason"], finish.stop_string());
     }
   }
-  const v1::Usage& usage = outcome.messages.back().summary().usage();
+  const v1::GenerateSummary& summary = outcome.messages.back().summary();
+  const v1::Usage& usage = summary.usage();
+  EXPECT_EQ(whole["usage"]["completion_tokens_details"]["reasoning_tokens"],
+            summary.reasoning_tokens());
   EXPECT_EQ(whole["usage"]["completion_tokens"], usage.completion_tokens());
   EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"],
             usage.cached_tokens());

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "frontend/generation/spec.h"
+#include "frontend/output_parsing/output_format.h"
+#include "tokenizer_service/tokenizer.h"
+
+namespace lockstep {
+
+// How the model that is served chats, found out once.
+struct ChatFormat {
+  OutputFormat output;
+  // The special tokens among the marks of `output`: a parser must see them,
+  // whatever is skipped.
+  std::vector<uint32_t> mark_ids = {};
+  // Whether the chat template wants the arguments of earlier calls as a text,
+  // as DeepSeek's do, not as an object.
+  bool arguments_are_text = false;
+};
+
+// Looks through the vocabulary, and has the template render a chat or two.
+ChatFormat MakeChatFormat(const OutputFormat& output,
+                          const Tokenizer& tokenizer);
+
+// INVALID_ARGUMENT for a chat with tools where it is not known how the model
+// calls them.
+absl::Status CheckTools(const PromptSpec& prompt, const ChatFormat& format);
+
+}  // namespace lockstep

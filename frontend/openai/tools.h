@@ -1,0 +1,18 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+#include <nlohmann/json.hpp>
+
+#include "frontend/generation/spec.h"
+
+namespace lockstep::openai {
+
+// The tools of a chat; `body` is what `request` was parsed from. Those that the
+// model is to know nothing of, as tool_choice is "none", are left out.
+// INVALID_ARGUMENT names the field.
+absl::Status ReadTools(const nlohmann::json& request, absl::string_view body,
+                       ChatPrompt* chat);
+
+}  // namespace lockstep::openai

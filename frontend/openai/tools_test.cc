@@ -1,0 +1,99 @@
+#include "frontend/openai/tools.h"
+
+#include <absl/strings/str_cat.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "frontend/generation/error_detail.h"
+#include "tests/testing/http/parsed_request.h"
+
+namespace lockstep::openai {
+namespace {
+
+using nlohmann::json;
+using Parsed = ParsedForTest;
+
+Parsed Parse(Endpoint endpoint, const json& request) {
+  return ParseForTest(endpoint, request.dump());
+}
+
+// Chat templates show tools as they are.
+TEST(Tools, ToolsKeepTheOrderOfTheirKeys) {
+  const std::string function =
+      R"({"name":"f","description":"d","parameters":{"b":1,"a":{}}})";
+  const Parsed parsed = ParseForTest(
+      kChat,
+      absl::StrCat(R"({"tools":[{"type":"function","function":)", function,
+                   R"(}],"messages":[{"role":"user","content":"hi"}],)",
+                   R"("chat_template_kwargs":{"z":1,"y":2}})"));
+  ASSERT_TRUE(parsed.status.ok()) << parsed.status;
+  const auto& chat = std::get<ChatPrompt>(parsed.spec.prompt.prompt);
+  EXPECT_EQ(chat.tools[0].json,
+            absl::StrCat(R"({"type":"function","function":)", function, "}"));
+  EXPECT_EQ(chat.template_arguments, R"({"z":1,"y":2})");
+}
+
+TEST(Tools, ToolsThatAreNoneAreNamed) {
+  const auto function = [](json more) {
+    more["name"] = "f";
+    return json::array({{{"type", "function"}, {"function", more}}});
+  };
+  const json one = function(json::object());
+  json two = one;
+  two.push_back(one[0]);
+  const struct {
+    json request;
+    const char* field;
+    const char* error;
+  } kCases[] = {
+      {{{"tools", {7}}}, "tools", "tools[0] is 7; it must be an object."},
+      {{{"tools", {{{"type", "function"}}}}},
+       "tools",
+       "tools[0].function is null; it must be an object."},
+      {{{"tools", {{{"type", "search"}}}}},
+       "tools",
+       "tools[0] of type \"search\" is not supported: tools are functions."},
+      {{{"tools", {{{"function", json::object()}}}}},
+       "tools",
+       "tools[0].function.name is null; it must be a string."},
+      {{{"tools", {{{"function", {{"name", "a b"}}}}}}},
+       "tools",
+       "tools[0] is named \"a b\"; a name is 1 to 64 characters of "
+       "[A-Za-z0-9_.-]."},
+      {{{"tools", two}},
+       "tools",
+       "tools[1] is named \"f\", as one before it is."},
+      {{{"tools", function({{"strict", true}})}},
+       "tools",
+       "tools[0].function.strict is not supported: structured output is not "
+       "supported yet."},
+      {{{"tools", one}, {"tool_choice", "required"}},
+       "tool_choice",
+       "tool_choice \"required\" is not supported: structured output is not "
+       "supported yet."},
+      {{{"tools", one},
+        {"tool_choice", {{"type", "function"}, {"function", {{"name", "f"}}}}}},
+       "tool_choice",
+       "tool_choice of one tool is not supported: structured output is not "
+       "supported yet."},
+      {{{"tools", one}, {"tool_choice", "any"}},
+       "tool_choice",
+       "tool_choice is \"any\"; it must be \"none\" or \"auto\"."},
+      {{{"tool_choice", "auto"}},
+       "tool_choice",
+       "tool_choice is \"auto\"; it must be left out where there are no "
+       "tools."},
+  };
+  for (const auto& c : kCases) {
+    json request = LeastRequest(kChat);
+    request.update(c.request);
+    const absl::Status status = Parse(kChat, request).status;
+    EXPECT_EQ(status.message(), c.error);
+    EXPECT_EQ(FieldOf(status), c.field);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::openai

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "frontend/generation/spec.h"
+#include "frontend/openai/fields.h"
+#include "frontend/openai/request.h"
+
+namespace lockstep::openai {
+
+// What any of the four parsers makes of a request.
+struct ParsedForTest {
+  absl::Status status;
+  GenerateSpec spec;
+  AnswerStyle style;
+  TokenizeRequest tokenize;
+  DetokenizeSpec detokenize;
+  uint64_t unknown = 0;  // fields
+};
+
+// The shortest request that there is.
+nlohmann::json LeastRequest(Endpoint endpoint);
+
+// For a model "tiny" with 1000 tokens of context and 300 ids.
+ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body);
+
+}  // namespace lockstep::openai
