@@ -14,6 +14,18 @@ namespace {
 
 constexpr std::chrono::seconds kListTimeout{10};
 
+// What is said follows what is thought, after an empty line.
+void Show(const v1::TextDelta& delta, bool* thinks,
+          const std::function<void(absl::string_view)>& on_text) {
+  if (!delta.reasoning().empty()) {
+    on_text(delta.reasoning());
+    *thinks = true;
+  }
+  if (delta.text().empty()) return;
+  if (std::exchange(*thinks, false)) on_text("\n\n");
+  on_text(delta.text());
+}
+
 }  // namespace
 
 void ChatCall::Cancel() {
@@ -58,9 +70,10 @@ ChatAnswer ChatClient::Ask(
   const auto stream = stub_->Generate(&call->context_, request);
   call->OnStarted();
   v1::GenerateResponse response;
+  bool thinks = false;
   while (stream->Read(&response)) {
     if (response.has_delta()) {
-      on_text(response.delta().text());
+      Show(response.delta(), &thinks, on_text);
       answer.text += response.delta().text();
     } else if (response.has_finish()) {
       answer.reason = response.finish().reason();

@@ -31,7 +31,7 @@ class ChatCall {
 
 // How an answer ended, and what there was of it.
 struct ChatAnswer {
-  std::string text;
+  std::string text;  // what was said
   v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
   v1::Usage usage;
   v1::Timing timing;
@@ -50,7 +50,7 @@ class ChatClient {
 
   absl::StatusOr<std::string> ModelName(ChatCall* call);
 
-  // Blocks; `on_text` gets the answer's text as it comes.
+  // Blocks; `on_text` gets what is thought and said, as it comes.
   ChatAnswer Ask(ChatCall* call, const v1::GenerateRequest& request,
                  const std::function<void(absl::string_view)>& on_text);
 

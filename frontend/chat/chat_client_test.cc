@@ -13,8 +13,8 @@
 namespace lockstep {
 namespace {
 
-// A gateway that answers a question with one word and then nothing, and says
-// nothing at all of its models.
+// A gateway that answers a question with a thought, a word and then nothing,
+// and says nothing at all of its models.
 class SilentGateway : public v1::Inference::CallbackService {
  public:
   SilentGateway() {
@@ -33,6 +33,7 @@ class SilentGateway : public v1::Inference::CallbackService {
    public:
     Stream() {
       word_.mutable_delta()->set_text("word");
+      word_.mutable_delta()->set_reasoning("hm");
       StartWrite(&word_);
     }
     void OnCancel() override { Finish(grpc::Status::CANCELLED); }
@@ -72,6 +73,19 @@ TEST(ChatClient, CancelEndsTheAnswerThatIsBeingWritten) {
   EXPECT_TRUE(call.is_cancelled());
   EXPECT_EQ(answer.text, "word");
   EXPECT_TRUE(absl::IsCancelled(answer.status)) << answer.status;
+}
+
+TEST(ChatClient, ShowsWhatIsThoughtBeforeWhatIsSaid) {
+  SilentGateway gateway;
+  ChatClient client(gateway.address());
+  ChatCall call;
+  std::string shown;
+  const ChatAnswer answer = client.Ask(&call, {}, [&](absl::string_view text) {
+    shown.append(text.data(), text.size());
+    if (text == "word") call.Cancel();
+  });
+  EXPECT_EQ(shown, "hm\n\nword");
+  EXPECT_EQ(answer.text, "word");
 }
 
 TEST(ChatClient, CancelIsRememberedUntilTheCallStarts) {

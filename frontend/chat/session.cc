@@ -69,6 +69,7 @@ bool ChatSession::Ask() {
   v1::GenerateRequest request;
   *request.mutable_chat() = conversation_.prompt();
   request.mutable_sampling()->set_temperature(options_.temperature);
+  request.set_include_reasoning(terminal_->is_interactive());
   if (options_.max_tokens.has_value()) {
     request.mutable_sampling()->set_max_tokens(*options_.max_tokens);
   }
