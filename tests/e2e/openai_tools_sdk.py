@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The official openai library with tools and reasoning: openai_tools_sdk.py http://HOST:PORT/v1
+
+Run by tool_clients_test.cc, whose worker asks for the weather of Zürich and, once it has it, tells it.
+"""
+
+import json
+import sys
+import unittest
+
+import openai
+
+QUESTION = [{"role": "user", "content": "Weather?"}]
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Today's weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    },
+}
+
+
+def client():
+    return openai.OpenAI(base_url=sys.argv[1], api_key="any", max_retries=0, timeout=60)
+
+
+def create(**options):
+    return client().chat.completions.create(model="fake", **{"messages": QUESTION, "tools": [TOOL], **options})
+
+
+class ToolsTest(unittest.TestCase):
+    def test_a_call_and_what_comes_of_it(self):
+        asked = create(tool_choice="auto")
+        choice = asked.choices[0]
+        self.assertEqual(choice.finish_reason, "tool_calls")
+        self.assertIsNone(choice.message.content)
+        self.assertEqual(choice.message.reasoning, "I must look.")
+        self.assertEqual(choice.message.reasoning_content, "I must look.")
+        self.assertGreater(asked.usage.completion_tokens_details.reasoning_tokens, 0)
+        calls = choice.message.tool_calls
+        self.assertEqual([call.function.name for call in calls], ["get_weather", "get_weather"])
+        self.assertEqual(json.loads(calls[0].function.arguments), {"city": "Zürich"})
+        self.assertEqual(len({call.id for call in calls}), 2)
+
+        answers = [{"role": "tool", "tool_call_id": call.id, "content": "21"} for call in calls]
+        told = create(messages=[*QUESTION, choice.message, *answers])
+        self.assertEqual(told.choices[0].finish_reason, "stop")
+        self.assertEqual(told.choices[0].message.content, "It is 21 °C.")
+        self.assertIsNone(told.choices[0].message.tool_calls)
+
+    def test_a_call_as_it_comes(self):
+        reasoning, calls, reasons = "", {}, []
+        for chunk in create(stream=True):
+            choice = chunk.choices[0]
+            reasons += [choice.finish_reason] if choice.finish_reason else []
+            reasoning += getattr(choice.delta, "reasoning_content", None) or ""
+            for part in choice.delta.tool_calls or []:
+                if part.id:
+                    self.assertEqual(part.function.arguments, "")
+                    calls[part.index] = [part.id, part.function.name, ""]
+                else:
+                    self.assertIsNone(part.function.name)
+                    calls[part.index][2] += part.function.arguments
+        self.assertEqual(reasons, ["tool_calls"])
+        self.assertEqual(reasoning, "I must look.")
+        self.assertEqual(sorted(calls), [0, 1])
+        self.assertEqual(calls[1][1], "get_weather")
+        self.assertEqual(json.loads(calls[1][2]), {"city": "東京"})
+
+    def test_the_stream_helper(self):
+        with client().chat.completions.stream(model="fake", messages=QUESTION) as stream:
+            stream.until_done()
+            message = stream.get_final_completion().choices[0].message
+        self.assertIn("<tool_call>", message.content)  # there were no tools
+
+    def test_one_call_is_enough(self):
+        asked = create(parallel_tool_calls=False)
+        self.assertEqual(len(asked.choices[0].message.tool_calls), 1)
+        self.assertEqual(asked.choices[0].finish_reason, "tool_calls")
+
+    def test_what_is_not_supported_yet_is_named(self):
+        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
+            with self.assertRaises(openai.BadRequestError) as raised:
+                create(tool_choice=choice)
+            self.assertEqual(raised.exception.code, "unsupported_parameter")
+            self.assertEqual(raised.exception.param, "tool_choice")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
