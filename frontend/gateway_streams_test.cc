@@ -164,7 +164,7 @@ TEST_F(GatewayTest, RefusalsArriveAsTheyWereWritten) {
   v1::GenerateRequest unknown_field = TextRequest();
   unknown_field.GetReflection()
       ->MutableUnknownFields(&unknown_field)
-      ->AddVarint(11, 1);
+      ->AddVarint(40, 1);
   const struct {
     v1::GenerateRequest request;
     grpc::StatusCode code;
@@ -181,7 +181,7 @@ TEST_F(GatewayTest, RefusalsArriveAsTheyWereWritten) {
        "text is 10000000 bytes long; at most 12800 are allowed, 128 for each "
        "of the 100 tokens of the context."},
       {unknown_field, grpc::StatusCode::INVALID_ARGUMENT,
-       "field number 11 of GenerateRequest is not known to this server."},
+       "field number 40 of GenerateRequest is not known to this server."},
       {with_chat("raise"), grpc::StatusCode::INVALID_ARGUMENT,
        "chat.messages cannot be rendered: roles must alternate"},
   };

@@ -34,6 +34,8 @@ TEST(GatewayOptions, Defaults) {
   EXPECT_EQ(options->routing.silence.between_tokens, absl::Seconds(60));
   EXPECT_EQ(options->routing.request_timeout, absl::Minutes(30));
   EXPECT_EQ(options->routing.retry.max_retries, 2);
+  EXPECT_EQ(options->tool_call_parser, "auto");
+  EXPECT_EQ(options->reasoning_parser, "auto");
   EXPECT_GE(options->pipeline.encode_threads, 2);
   EXPECT_EQ(options->pipeline.max_inflight_requests, 1024);
   EXPECT_EQ(options->drain_timeout, absl::Seconds(30));

@@ -21,6 +21,15 @@ absl::StatusOr<std::vector<uint32_t>> Encode(const PromptSpec& prompt,
   return ids;
 }
 
+// Of a chat whose template writes BOS, and that is to have special tokens
+// added.
+void DropSecondBos(const Tokenizer& tokenizer, std::vector<uint32_t>* ids) {
+  const auto& bos = tokenizer.info().bos_token_id;
+  const bool has_two = bos.has_value() && ids->size() >= 2 &&
+                       (*ids)[0] == *bos && (*ids)[1] == *bos;
+  if (has_two) ids->erase(ids->begin());
+}
+
 }  // namespace
 
 absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
@@ -39,6 +48,7 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
                                 ? *result.rendered
                                 : std::get<TextPrompt>(prompt.prompt).text;
   LOCKSTEP_ASSIGN_OR_RETURN(result.token_ids, Encode(prompt, text, tokenizer));
+  if (result.rendered.has_value()) DropSecondBos(tokenizer, &result.token_ids);
   return result;
 }
 

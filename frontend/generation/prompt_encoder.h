@@ -18,9 +18,9 @@ struct EncodedPrompt {
   std::optional<std::string> rendered;  // for a chat, what was encoded
 };
 
-// Renders, if it is a chat, and encodes. Takes as long as the text is long.
-// INVALID_ARGUMENT names the field; a chat that the template refuses, or for
-// which there is none, has the template's words.
+// Renders, if it is a chat, and encodes; a chat has one BOS at most. Takes as
+// long as the text is long. INVALID_ARGUMENT names the field; a chat that the
+// template refuses, or for which there is none, has the template's words.
 absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
                                            const ChatFormat& format,
                                            const Tokenizer& tokenizer);

@@ -29,6 +29,18 @@ TEST(PromptEncoder, AChatIsEncodedAsItIsRendered) {
   EXPECT_EQ(prompt->token_ids[1], '[');
 }
 
+TEST(PromptEncoder, AChatHasOneBosWhoeverWritesIt) {
+  const FakeTokenizer tokenizer;
+  const ChatPrompt chat = {{{"user", "hi"}}};
+  for (const bool add_special_tokens : {false, true}) {
+    const auto prompt =
+        EncodePrompt({chat, add_special_tokens}, ChatFormat(), tokenizer);
+    ASSERT_TRUE(prompt.ok()) << prompt.status();
+    EXPECT_EQ(prompt->token_ids[0], FakeTokenizer::kBos);
+    EXPECT_EQ(prompt->token_ids[1], '[');
+  }
+}
+
 TEST(PromptEncoder, TokenIdsStayAsTheyAre) {
   const FakeTokenizer tokenizer;
   EXPECT_EQ(EncodePrompt({TokenPrompt{{7, 8}}, false}, ChatFormat(), tokenizer)
