@@ -55,7 +55,7 @@ TEST(HarmonyParser, Harmony) {
       {harmony,
        "<|channel|>commentary to=functions.f<|message|>{} x<|call|>" + start +
            "<|channel|>commentary to=functions.g<|message|>{}",
-       "calls f id0 {}\n", false, /*several=*/false},
+       "calls f id0 {}\n", false, /*several_calls=*/false},
   });
 }
 

@@ -68,7 +68,7 @@ TEST(ToolCallParser, Hermes) {
       {hermes,
        "a<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call> b "
        "<tool_call>{\"name\":\"g\",\"arguments\":{}}</tool_call>",
-       "says a\ncalls f id0 {}\n", false, /*several=*/false},
+       "says a\ncalls f id0 {}\n", false, /*several_calls=*/false},
   });
 }
 
@@ -122,7 +122,7 @@ TEST(ToolCallParser, Pythonic) {
       {pythonic, "[f(a=0x1f)]", "says [f(a=0x1f)]\n"},
       {pythonic, "See [f(a=1)]", "says See [f(a=1)]\n"},
       {pythonic, "[f(a=1), g(a=2)]", "calls f id0 {\"a\": 1}\n", false,
-       /*several=*/false},
+       /*several_calls=*/false},
   });
 }
 

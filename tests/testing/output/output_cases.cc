@@ -64,7 +64,7 @@ std::string Describe(const OutputFormat& format, bool starts_in_reasoning,
 }
 
 std::string Parse(const OutputCase& c, const std::vector<std::string>& pieces) {
-  return Describe(c.format, c.starts_in_reasoning, c.several, pieces);
+  return Describe(c.format, c.starts_in_reasoning, c.several_calls, pieces);
 }
 
 uint64_t Seed() {
