@@ -27,36 +27,49 @@ std::vector<uint32_t> MarkIds(const OutputFormat& output,
   return ids;
 }
 
-// Whether the template writes `arguments` of a call as the JSON that they are.
-bool WritesArguments(const Tokenizer& tokenizer, const Json& arguments) {
+// Whether the template writes the arguments of a call as the JSON that they
+// are, when it is given a message of such a form.
+bool WritesArguments(const Tokenizer& tokenizer, const Json& content,
+                     const Json& arguments) {
   const Json call = {{"id", "call00001"},
                      {"type", "function"},
                      {"function", {{"name", "f"}, {"arguments", arguments}}}};
   const Json context = {{"messages",
                          {{{"role", "user"}, {"content", "x"}},
                           {{"role", "assistant"},
-                           {"content", nullptr},
+                           {"content", content},
                            {"tool_calls", {call}}}}}};
   const auto text = tokenizer.RenderChat(context.dump());
   return text.ok() && absl::StrContains(*text, "\"needle\"");
 }
 
-bool ArgumentsAreText(const Tokenizer& tokenizer) {
+// What the template wants of a message with calls.
+void FindFormOfCalls(const Tokenizer& tokenizer, ChatFormat* format) {
   const auto& source = tokenizer.info().chat_template;
-  if (!source.has_value() || !absl::StrContains(*source, "tool_calls")) {
-    return false;
-  }
+  if (!source.has_value() || !absl::StrContains(*source, "tool_calls")) return;
   const Json arguments = {{"needle", 1}};
-  return !WritesArguments(tokenizer, arguments) &&
-         WritesArguments(tokenizer, arguments.dump());
+  for (const bool is_empty : {false, true}) {
+    const Json content = is_empty ? Json("") : Json(nullptr);
+    for (const bool are_text : {false, true}) {
+      if (!WritesArguments(tokenizer, content,
+                           are_text ? Json(arguments.dump()) : arguments)) {
+        continue;
+      }
+      format->no_content_is_empty = is_empty;
+      format->arguments_are_text = are_text;
+      return;
+    }
+  }
 }
 
 }  // namespace
 
 ChatFormat MakeChatFormat(const OutputFormat& output,
                           const Tokenizer& tokenizer) {
-  return {output, MarkIds(output, tokenizer.vocabulary()),
-          ArgumentsAreText(tokenizer)};
+  ChatFormat format = {.output = output,
+                       .mark_ids = MarkIds(output, tokenizer.vocabulary())};
+  FindFormOfCalls(tokenizer, &format);
+  return format;
 }
 
 absl::Status CheckTools(const PromptSpec& prompt, const ChatFormat& format) {

@@ -20,6 +20,9 @@ struct ChatFormat {
   // Whether the chat template wants the arguments of earlier calls as a text,
   // as DeepSeek's do, not as an object.
   bool arguments_are_text = false;
+  // Whether it wants the content of a message that has calls and no words as an
+  // empty text, as Qwen's do, not as none.
+  bool no_content_is_empty = false;
 };
 
 // Looks through the vocabulary, and has the template render a chat or two.

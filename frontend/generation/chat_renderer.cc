@@ -42,7 +42,9 @@ Json MessageJson(const ChatTurn& turn, const ChatFormat& format) {
   }
   if (turn.tool_calls.empty()) return message;
   // Some templates tell by it that there are calls.
-  if (turn.content.empty()) message["content"] = nullptr;
+  if (turn.content.empty() && !format.no_content_is_empty) {
+    message["content"] = nullptr;
+  }
   for (const ToolCall& call : turn.tool_calls) {
     message["tool_calls"].push_back(ToolCallJson(call, format));
   }

@@ -21,16 +21,21 @@ absl::string_view View(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-Refusal Describe(const beast::error_code& failure) {
+Refusal Describe(const beast::error_code& failure,
+                 const RequestLimits& limits) {
   if (failure == error::header_limit) {
-    return {431, "the header of the request is too long"};
+    return {431, absl::StrCat("the header of the request is longer than ",
+                              limits.header_bytes, " bytes.")};
   }
-  if (failure == error::body_limit) return {413, "the body is too long"};
+  if (failure == error::body_limit) {
+    return {413, absl::StrCat("the body of the request is longer than ",
+                              limits.body_bytes, " bytes.")};
+  }
   if (failure == error::bad_version) {
-    return {505, "this server speaks HTTP/1.1 and HTTP/1.0"};
+    return {505, "this server speaks HTTP/1.1 and HTTP/1.0."};
   }
-  return {400,
-          absl::StrCat("the request is no valid HTTP: ", failure.message())};
+  return {400, absl::StrCat("the request is no valid HTTP: ", failure.message(),
+                            ".")};
 }
 
 }  // namespace
@@ -55,7 +60,7 @@ class RequestReader::Parser : public beast::http::basic_parser<true> {
       used += step;
       if (!is_header_done()) header_bytes_ += step;
       if (failure == error::need_more) break;
-      if (failure) Refuse(Describe(failure));
+      if (failure) Refuse(Describe(failure, limits_));
     }
     // Beast bounds each part by itself.
     const size_t waiting =
