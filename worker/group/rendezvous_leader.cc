@@ -90,7 +90,8 @@ class RendezvousLeader::Gathering {
   void CloseAll();
   // What a rank joins the others' collectives by.
   v1::CollectiveAddress CollectiveAddressFor(int rank) const;
-  std::vector<int> MissingRanks() const;
+  // That have not joined, or have left again.
+  std::vector<int> MissingRanks();
 
   boost::asio::io_context& context_;
   tcp::acceptor acceptor_;
@@ -267,10 +268,13 @@ void RendezvousLeader::Gathering::CloseAll() {
   context_.run();
 }
 
-std::vector<int> RendezvousLeader::Gathering::MissingRanks() const {
+std::vector<int> RendezvousLeader::Gathering::MissingRanks() {
   std::vector<int> missing;
   for (int rank = 1; rank < own_.tensor_parallel_size(); ++rank) {
-    if (!joined_.contains(rank)) missing.push_back(rank);
+    const auto joined = joined_.find(rank);
+    if (joined == joined_.end() || HasEnded(joined->second)) {
+      missing.push_back(rank);
+    }
   }
   return missing;
 }

@@ -301,6 +301,21 @@ TEST(Rendezvous, NamesTheRanksThatDidNotCome) {
             "rank 1, 2, 3 did not join within --group_timeout of 1ms.");
 }
 
+TEST(Rendezvous, ARankThatJoinedAndLeftIsMissingAgain) {
+  auto leader = Listen();
+  RendezvousLeader::Options options = Patient();
+  options.timeout = absl::Seconds(1);
+  JoinOptions short_while;
+  short_while.timeout = absl::Milliseconds(300);
+  std::thread impatient([&, address = AddressOf(*leader)] {
+    EXPECT_FALSE(JoinGroup(address, HelloOf(1, 3), short_while).ok());
+  });
+  const auto group = leader->Gather(HelloOf(0, 3), options);
+  impatient.join();
+  EXPECT_EQ(group.status().message(),
+            "rank 1, 2 did not join within --group_timeout of 1s.");
+}
+
 TEST(Rendezvous, ALocalRankThatEndedEndsTheWait) {
   RendezvousLeader::Options options = Patient();
   options.check = [] { return absl::UnavailableError("rank 1 ended."); };
