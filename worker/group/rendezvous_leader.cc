@@ -90,6 +90,10 @@ class RendezvousLeader::Gathering {
   void CloseAll();
   // What a rank joins the others' collectives by.
   v1::CollectiveAddress CollectiveAddressFor(int rank) const;
+  // Be it that some have left again: then the group is gone before it forms.
+  bool AllHaveJoined() const {
+    return joined_.size() + 1 == own_.tensor_parallel_size();
+  }
   // That have not joined, or have left again.
   std::vector<int> MissingRanks();
 
@@ -111,13 +115,13 @@ absl::Status RendezvousLeader::Gathering::WaitForAll() {
   absl::Duration next_report = options_.report_every;
   absl::Status status;
   Accept();
-  while (status.ok() && !MissingRanks().empty()) {
+  while (status.ok() && !AllHaveJoined()) {
     context_.restart();
     context_.run_for(kCheckInterval);
     if (options_.check) status = options_.check();
     const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
+    if (AllHaveJoined()) break;
     const std::string missing = absl::StrJoin(MissingRanks(), ", ");
-    if (missing.empty()) break;
     if (status.ok() && waited >= options_.timeout) {
       status = absl::DeadlineExceededError(absl::StrCat(
           "rank ", missing, " did not join within --group_timeout of ",
