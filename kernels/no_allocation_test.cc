@@ -15,7 +15,7 @@
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
-#include "tests/testing/allocation_counter.h"
+#include "tests/testing/memory/allocation_counter.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -7,7 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdlib>
-#include <new>
+
+#include "tests/testing/memory/replaced_new.h"
 
 namespace lockstep::testing {
 namespace {
@@ -37,25 +38,24 @@ struct State {
 
 thread_local State state;
 
-void* Allocate(size_t size) {
-  if (state.active) {
-    const uint64_t draw = state.Next();
-    if (draw % 8 == 0) {
-      void*& decoy = state.decoys[draw / 8 % kDecoys];
-      std::free(decoy);
-      decoy = std::malloc(1 + draw / 256 % kMaxDecoy);
-    }
-    size += state.Next() % (kMaxPadding / kGranule) * kGranule;
-  }
-  return std::malloc(size == 0 ? 1 : size);
-}
-
 int64_t SkewSeconds() {
   return state.skew_seconds +
          static_cast<int64_t>(state.Next() % kMaxJumpSeconds);
 }
 
 }  // namespace
+
+// Blocks of other sizes, with others freed between them, lie elsewhere.
+size_t OnNew(size_t bytes) {
+  if (!state.active) return bytes;
+  const uint64_t draw = state.Next();
+  if (draw % 8 == 0) {
+    void*& decoy = state.decoys[draw / 8 % kDecoys];
+    std::free(decoy);
+    decoy = std::malloc(1 + draw / 256 % kMaxDecoy);
+  }
+  return bytes + state.Next() % (kMaxPadding / kGranule) * kGranule;
+}
 
 Surroundings::Surroundings(uint64_t seed) {
   state.random = seed * 2 + 1;  // not 0
@@ -74,65 +74,8 @@ Surroundings::~Surroundings() {
 
 }  // namespace lockstep::testing
 
-using lockstep::testing::Allocate;
 using lockstep::testing::SkewSeconds;
 using lockstep::testing::state;
-
-namespace {
-
-void* AllocateAligned(size_t size, std::align_val_t alignment) {
-  const size_t multiple = static_cast<size_t>(alignment);
-  return std::aligned_alloc(multiple,
-                            (size + multiple - 1) / multiple * multiple);
-}
-
-void* OrAbort(void* block) {
-  if (block == nullptr) std::abort();
-  return block;
-}
-
-}  // namespace
-
-// All forms, since those of a sanitizer do not call each other, and memory of
-// one must not be freed by the other.
-void* operator new(size_t size) { return OrAbort(Allocate(size)); }
-void* operator new[](size_t size) { return OrAbort(Allocate(size)); }
-void* operator new(size_t size, std::align_val_t alignment) {
-  return OrAbort(AllocateAligned(size, alignment));
-}
-void* operator new[](size_t size, std::align_val_t alignment) {
-  return OrAbort(AllocateAligned(size, alignment));
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return Allocate(size);
-}
-void* operator new[](size_t size, const std::nothrow_t&) noexcept {
-  return Allocate(size);
-}
-void* operator new(size_t size, std::align_val_t alignment,
-                   const std::nothrow_t&) noexcept {
-  return AllocateAligned(size, alignment);
-}
-void* operator new[](size_t size, std::align_val_t alignment,
-                     const std::nothrow_t&) noexcept {
-  return AllocateAligned(size, alignment);
-}
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete[](void* block) noexcept { std::free(block); }
-void operator delete(void* block, size_t) noexcept { std::free(block); }
-void operator delete[](void* block, size_t) noexcept { std::free(block); }
-void operator delete(void* block, std::align_val_t) noexcept {
-  std::free(block);
-}
-void operator delete[](void* block, std::align_val_t) noexcept {
-  std::free(block);
-}
-void operator delete(void* block, size_t, std::align_val_t) noexcept {
-  std::free(block);
-}
-void operator delete[](void* block, size_t, std::align_val_t) noexcept {
-  std::free(block);
-}
 
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const long result = syscall(SYS_clock_gettime, clock, time);

@@ -9,7 +9,7 @@
 #include "kernels/ops.h"
 #include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
-#include "tests/testing/allocation_counter.h"
+#include "tests/testing/memory/allocation_counter.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/collectives/single_collective.h"
 #include "worker/core/sequence.h"

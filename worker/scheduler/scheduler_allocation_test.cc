@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "proto/group.pb.h"
-#include "tests/testing/allocation_counter.h"
+#include "tests/testing/memory/allocation_counter.h"
 #include "tests/testing/scheduler_driver.h"
 #include "worker/core/output_sink.h"
 #include "worker/core/step_result.h"

@@ -1,20 +1,17 @@
-#include "tests/testing/allocation_counter.h"
+#include "tests/testing/memory/replaced_new.h"
 
-#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
 
-std::atomic<int64_t> allocations = 0;
-
 void* Allocate(size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(bytes);
+  bytes = lockstep::testing::OnNew(bytes);
+  return std::malloc(bytes == 0 ? 1 : bytes);
 }
 
 void* Allocate(size_t bytes, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
+  bytes = lockstep::testing::OnNew(bytes);
   const size_t multiple = static_cast<size_t>(alignment);
   return std::aligned_alloc(multiple,
                             (bytes + multiple - 1) / multiple * multiple);
@@ -82,9 +79,3 @@ void operator delete[](void* memory, std::align_val_t,
                        const std::nothrow_t&) noexcept {
   std::free(memory);
 }
-
-namespace lockstep::testing {
-
-int64_t NumAllocations() { return allocations.load(std::memory_order_relaxed); }
-
-}  // namespace lockstep::testing
