@@ -94,8 +94,8 @@ class RendezvousLeader::Gathering {
   bool AllHaveJoined() const {
     return joined_.size() + 1 == own_.tensor_parallel_size();
   }
-  // That have not joined, or have left again.
-  std::vector<int> MissingRanks();
+  // "2, 3": that have not joined, or have left again.
+  std::string MissingRanks();
 
   boost::asio::io_context& context_;
   tcp::acceptor acceptor_;
@@ -121,15 +121,14 @@ absl::Status RendezvousLeader::Gathering::WaitForAll() {
     if (options_.check) status = options_.check();
     const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
     if (AllHaveJoined()) break;
-    const std::string missing = absl::StrJoin(MissingRanks(), ", ");
     if (status.ok() && waited >= options_.timeout) {
       status = absl::DeadlineExceededError(absl::StrCat(
-          "rank ", missing, " did not join within --group_timeout of ",
+          "rank ", MissingRanks(), " did not join within --group_timeout of ",
           absl::FormatDuration(options_.timeout), ".",
           last_refusal_.empty() ? "" : " The last one refused: ",
           last_refusal_));
     } else if (waited >= next_report) {
-      LOG(INFO) << "waiting for rank " << missing << " at port "
+      LOG(INFO) << "waiting for rank " << MissingRanks() << " at port "
                 << acceptor_.local_endpoint().port() << " since "
                 << absl::FormatDuration(absl::Floor(waited, absl::Seconds(1)));
       next_report = waited + options_.report_every;
@@ -272,7 +271,7 @@ void RendezvousLeader::Gathering::CloseAll() {
   context_.run();
 }
 
-std::vector<int> RendezvousLeader::Gathering::MissingRanks() {
+std::string RendezvousLeader::Gathering::MissingRanks() {
   std::vector<int> missing;
   for (int rank = 1; rank < own_.tensor_parallel_size(); ++rank) {
     const auto joined = joined_.find(rank);
@@ -280,7 +279,7 @@ std::vector<int> RendezvousLeader::Gathering::MissingRanks() {
       missing.push_back(rank);
     }
   }
-  return missing;
+  return absl::StrJoin(missing, ", ");
 }
 
 RendezvousLeader::RendezvousLeader()

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "common/status_macros.h"
 #include "worker/model_spec/config_limits.h"

@@ -48,14 +48,15 @@ class Loader {
         config_(config),
         shard_(shard),
         arithmetic_(arithmetic),
-        packing_(packing) {}
+        packing_(packing),
+        q_(HeadRange(shard.head_begin, shard.head_end, config)),
+        kv_(HeadRange(shard.kv_head_begin, shard.kv_head_end, config)),
+        mlp_{shard.intermediate_begin, shard.intermediate_end} {}
 
   absl::StatusOr<LayerWeights> Layer(int layer) const {
     const auto name = [layer](const char* tensor) {
       return LayerTensorName(layer, tensor);
     };
-    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
-    const Range mlp = {shard_.intermediate_begin, shard_.intermediate_end};
     LayerWeights weights;
     LOCKSTEP_ASSIGN_OR_RETURN(weights.attention_norm,
                               Vector(name("input_layernorm")));
@@ -70,11 +71,11 @@ class Loader {
                                 Vector(name("self_attn.k_norm")));
     }
     LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.o, Columns(name("self_attn.o_proj"), q, shard_.o_slice_cols));
+        weights.o, Columns(name("self_attn.o_proj"), q_, shard_.o_slice_cols));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp_norm,
                               Vector(name("post_attention_layernorm")));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up, Rows(GateUpRows(layer)));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(name("mlp.down_proj"), mlp,
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(name("mlp.down_proj"), mlp_,
                                                     shard_.down_slice_cols));
     return weights;
   }
@@ -111,41 +112,34 @@ class Loader {
   };
 
   std::vector<RowsOf> QkvRows(int layer) const {
-    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
-    const Range kv =
-        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
     if (!config_.fused_projections) {
-      return {{LayerTensorName(layer, "self_attn.q_proj"), q},
-              {LayerTensorName(layer, "self_attn.k_proj"), kv},
-              {LayerTensorName(layer, "self_attn.v_proj"), kv}};
+      return {{LayerTensorName(layer, "self_attn.q_proj"), q_},
+              {LayerTensorName(layer, "self_attn.k_proj"), kv_},
+              {LayerTensorName(layer, "self_attn.v_proj"), kv_}};
     }
     const std::string name = LayerTensorName(layer, "self_attn.qkv_proj");
     const int64_t k_begin = int64_t{config_.num_heads} * config_.head_dim;
     const int64_t k_rows = int64_t{config_.num_kv_heads} * config_.head_dim;
-    return {{name, q},
-            {name, kv.After(k_begin)},
-            {name, kv.After(k_begin + k_rows)}};
+    return {{name, q_},
+            {name, kv_.After(k_begin)},
+            {name, kv_.After(k_begin + k_rows)}};
   }
 
   std::vector<RowsOf> GateUpRows(int layer) const {
-    const Range mlp = {shard_.intermediate_begin, shard_.intermediate_end};
     if (!config_.fused_projections) {
-      return {{LayerTensorName(layer, "mlp.gate_proj"), mlp},
-              {LayerTensorName(layer, "mlp.up_proj"), mlp}};
+      return {{LayerTensorName(layer, "mlp.gate_proj"), mlp_},
+              {LayerTensorName(layer, "mlp.up_proj"), mlp_}};
     }
     const std::string name = LayerTensorName(layer, "mlp.gate_up_proj");
-    return {{name, mlp}, {name, mlp.After(config_.intermediate_size)}};
+    return {{name, mlp_}, {name, mlp_.After(config_.intermediate_size)}};
   }
 
   // Of the rows of QkvRows.
   absl::StatusOr<std::vector<float>> QkvBias(int layer) const {
-    const Range q = HeadRange(shard_.head_begin, shard_.head_end, config_);
-    const Range kv =
-        HeadRange(shard_.kv_head_begin, shard_.kv_head_end, config_);
     std::vector<float> bias;
-    for (const auto& [name, rows] : {std::pair{"self_attn.q_proj", q},
-                                     {"self_attn.k_proj", kv},
-                                     {"self_attn.v_proj", kv}}) {
+    for (const auto& [name, rows] : {std::pair{"self_attn.q_proj", q_},
+                                     {"self_attn.k_proj", kv_},
+                                     {"self_attn.v_proj", kv_}}) {
       LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<float> whole,
                                 Vector(LayerBiasName(layer, name)));
       bias.insert(bias.end(), whole.begin() + rows.begin,
@@ -182,6 +176,8 @@ class Loader {
   const Shard& shard_;
   const kernels::Arithmetic arithmetic_;
   const kernels::Packing packing_;
+  // What the rank holds of the rows of q, of k and of v, and of gate and up.
+  const Range q_, kv_, mlp_;
 };
 
 bool IsPacked(const TensorSpec& spec, const ModelConfig& config) {
