@@ -1,0 +1,104 @@
+{{- /* NAME of a component: RELEASE-COMPONENT. */ -}}
+{{- define "lockstep.name" -}}
+{{ .root.Release.Name }}-{{ .component }}
+{{- end -}}
+
+{{- define "lockstep.selector" -}}
+app.kubernetes.io/name: lockstep
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- define "lockstep.labels" -}}
+{{ include "lockstep.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- end -}}
+
+{{- define "lockstep.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end -}}
+
+{{- define "lockstep.model" -}}
+/models/{{ .Values.model.path }}
+{{- end -}}
+
+{{- /* preStop + drain + margin: nothing is killed that could still end. */ -}}
+{{- define "lockstep.grace" -}}
+{{ add .preStopSeconds .drainSeconds .exitMarginSeconds }}
+{{- end -}}
+
+{{- define "lockstep.resources" -}}
+{{- $all := merge (dict "cpu" .cpu "memory" .memory) (.extended | default dict) -}}
+requests: {{- toYaml $all | nindent 2 }}
+limits: {{- toYaml $all | nindent 2 }}
+{{- end -}}
+
+{{- /* What every Pod has. */ -}}
+{{- define "lockstep.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .root.Values.image.pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .root.Values.podSecurity.runAsUser }}
+  runAsGroup: {{ .root.Values.podSecurity.runAsUser }}
+  fsGroup: {{ .root.Values.podSecurity.fsGroup }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with .values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "lockstep.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- /* What every container has: `name` is that of the binary, too. */ -}}
+{{- define "lockstep.container" -}}
+name: {{ .name }}
+image: {{ include "lockstep.image" .root }}
+imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+command: [/usr/local/bin/{{ .name }}]
+securityContext: {{- include "lockstep.containerSecurity" . | nindent 2 }}
+resources: {{- include "lockstep.resources" .values.resources | nindent 2 }}
+lifecycle: {preStop: {sleep: {seconds: {{ .values.preStopSeconds }}}}}
+{{- end -}}
+
+{{- define "lockstep.flags" -}}
+{{- range $name, $value := . }}
+- {{ printf "--%s=%v" $name $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{- /* A probe of the health port: service, and how long it may fail. */ -}}
+{{- define "lockstep.probe" -}}
+grpc: {port: {{ .port }}, service: {{ .service }}}
+periodSeconds: {{ .period }}
+failureThreshold: {{ .failures }}
+timeoutSeconds: 5
+{{- end -}}
+
+{{- define "lockstep.modelVolume" -}}
+{{- $volume := deepCopy .Values.model.volume -}}
+{{- with $volume.persistentVolumeClaim }}{{ $_ := set . "readOnly" true }}{{ end -}}
+name: models
+{{ toYaml $volume }}
+{{- end -}}
+
+{{- /* Replicas apart, as far as there are hosts and zones. */ -}}
+{{- define "lockstep.spread" -}}
+{{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+- maxSkew: 1
+  topologyKey: {{ $key }}
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector: {matchLabels: {{ toJson $.selector }}}
+{{- end }}
+{{- end -}}

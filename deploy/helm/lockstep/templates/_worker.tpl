@@ -1,0 +1,60 @@
+{{- /* The Pod of a leader or a follower. */ -}}
+{{- define "lockstep.worker" -}}
+{{- $worker := .worker -}}
+metadata:
+  labels:
+    {{- include "lockstep.labels" .of | nindent 4 }}
+    lockstep/role: {{ .role }}
+  annotations:
+    # A Pod that an autoscaler of nodes moves takes its group with it.
+    cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
+    karpenter.sh/do-not-disrupt: "true"
+spec:
+  serviceAccountName: {{ .root.Release.Name }}-worker
+  {{- include "lockstep.pod" (dict "root" .root "values" $worker) | nindent 2 }}
+  {{- with $worker.schedulerName }}
+  schedulerName: {{ . }}
+  {{- end }}
+  terminationGracePeriodSeconds: {{ .grace }}
+  {{- if eq .role "leader" }}
+  topologySpreadConstraints: {{- include "lockstep.spread" (dict "selector" (dict
+      "leaderworkerset.sigs.k8s.io/name" .name "leaderworkerset.sigs.k8s.io/worker-index" "0")) | trim | nindent 4 }}
+  {{- end }}
+  {{- if eq .role "follower" }}
+  # A container that restarts ends its group, so the name is there first.
+  initContainers:
+    - name: await-leader
+      image: {{ include "lockstep.image" .root }}
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      command: [/bin/sh, -c, "until getent hosts $LWS_LEADER_ADDRESS; do sleep 1; done"]
+      securityContext: {{- include "lockstep.containerSecurity" . | nindent 8 }}
+      resources: {{- include "lockstep.resources" $worker.resources | nindent 8 }}
+  {{- end }}
+  containers:
+    - {{ include "lockstep.container" (dict "root" .root "name" "worker" "values" $worker) | nindent 6 | trim }}
+      {{- if .several }}
+      env:
+        - name: POD_NAME
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+      {{- end }}
+      args: {{- include "lockstep.flags" (merge (deepCopy $worker.flags) .flags) | trim | nindent 8 }}
+      ports:
+        - {name: grpc, containerPort: 50052}
+        - {name: health, containerPort: 50053}
+        {{- if .several }}
+        - {name: rendezvous, containerPort: 7000}
+        {{- end }}
+      # Loading may take as long as this; from then on readiness decides who
+      # gets requests, and liveness notices a step that hangs.
+      startupProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "readiness" "period" 5
+          "failures" (div $worker.startSeconds 5)) | nindent 8 }}
+      readinessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "readiness" "period" 5 "failures" 2) | nindent 8 }}
+      livenessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "liveness" "period" 10 "failures" 6) | nindent 8 }}
+      volumeMounts:
+        - {name: models, mountPath: /models, readOnly: true}
+        - {name: shm, mountPath: /dev/shm}
+  volumes:
+    - {{ include "lockstep.modelVolume" .root | nindent 6 | trim }}
+    - name: shm
+      emptyDir: {medium: Memory, sizeLimit: {{ $worker.shmSize }}}
+{{- end -}}

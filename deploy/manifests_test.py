@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""The plain manifests hold together, with each other and with the binaries."""
+
+import functools
+import pathlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import manifests
+
+DEPLOY = pathlib.Path(os.path.realpath(__file__)).parent
+ROOT = DEPLOY.parent
+FOLDERS = sorted(path.parent for path in (DEPLOY / "kustomize").glob("*/manifests.yaml"))
+
+LEAST_MARGIN_S = 5
+DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
+OPTIONS = {"gateway": "frontend", "worker": "worker", "tokenizer": "tokenizer_service"}
+HEALTH_SERVICES = {
+    "gateway": {"liveness", "readiness"},
+    "worker": {"liveness", "readiness"},
+    "tokenizer": {"lockstep.v1.Tokenizer"},  # of its own port
+}
+# What a tokenizer's running calls get; a constant of its main.cc.
+TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
+
+
+@functools.cache
+def flags_of(program):
+    """The flags a binary defines: its own and those of what it may be built with."""
+    folder = ROOT / OPTIONS[program]
+    return set(DEFINED_FLAG.findall("".join(p.read_text() for p in [*folder.glob("*.cc"), *ROOT.glob("common/*.cc")])))
+
+
+def drain_s(pod):
+    if pod.program != "tokenizer":
+        return int(pod.flags["drain_timeout"])
+    source = (ROOT / "tokenizer_service/main.cc").read_text()
+    return int(TOKENIZER_GRACE.search(source)[1].replace("'", "")) / 1000
+
+
+class ManifestsTest(unittest.TestCase):
+    def each(self):
+        """Every folder's objects and Pods, in a sub-test of its own."""
+        self.assertTrue(FOLDERS)
+        for folder in FOLDERS:
+            objects = manifests.load(folder / "manifests.yaml")
+            with self.subTest(folder=folder.name):
+                yield objects, list(manifests.pods(objects))
+
+    def test_nothing_is_killed_that_could_still_end(self):
+        for _, pods in self.each():
+            for pod in pods:
+                self.assertGreaterEqual(pod.grace_s, pod.pre_stop_s + drain_s(pod) + LEAST_MARGIN_S, pod.name)
+
+    def test_groups_have_time_to_form_and_load(self):
+        for _, pods in self.each():
+            for pod in pods:
+                if pod.program == "worker":
+                    probe = pod.container["startupProbe"]
+                    limit_s = probe["periodSeconds"] * probe["failureThreshold"]
+                    self.assertGreater(limit_s, int(pod.flags["group_timeout"]), pod.name)
+
+    def test_followers_outlive_their_leader(self):
+        for _, pods in self.each():
+            graces = {pod.name: pod.grace_s for pod in pods}
+            for pod in pods:
+                if pod.role == "follower":
+                    self.assertGreater(pod.grace_s, graces[f"{pod.owner['metadata']['name']} leader"])
+
+    def test_flags_exist(self):
+        for _, pods in self.each():
+            for pod in pods:
+                self.assertLessEqual(set(pod.flags), flags_of(pod.program), pod.name)
+
+    def test_ports_are_those_that_programs_listen_on(self):
+        for _, pods in self.each():
+            for pod in pods:
+                for flag, name in (("listen", "grpc"), ("http_listen", "http"), ("health_listen", "health")):
+                    if flag in pod.flags:
+                        self.assertEqual(pod.flags[flag], f"0.0.0.0:{pod.port(name)}", pod.name)
+                if pod.role == "follower":
+                    self.assertTrue(pod.flags["leader_address"].endswith(f":{pod.port('rendezvous')}"))
+
+    def test_probes_ask_for_what_health_knows(self):
+        for _, pods in self.each():
+            for pod in pods:
+                for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+                    probe = pod.container[kind]["grpc"]
+                    self.assertIsNotNone(pod.port(probe["port"]), pod.name)
+                    self.assertIn(probe["service"], HEALTH_SERVICES[pod.program], pod.name)
+                # While it starts a gateway has no group, and a group that drains is not ready.
+                self.assertNotEqual(pod.container["livenessProbe"]["grpc"]["service"], "readiness", pod.name)
+
+    def test_services_lead_to_pods_and_their_ports(self):
+        for objects, pods in self.each():
+            for service in manifests.of_kind(objects, "Service"):
+                chosen = [pod for pod in pods if pod.is_selected_by(service["spec"]["selector"])]
+                self.assertTrue(chosen, service["metadata"]["name"])
+                for port in service["spec"]["ports"]:
+                    for pod in chosen:
+                        self.assertEqual(pod.port(port["targetPort"]), port["port"], pod.name)
+
+    def test_gateways_find_leaders_alone(self):
+        for objects, pods in self.each():
+            services = {each["metadata"]["name"]: each["spec"] for each in manifests.of_kind(objects, "Service")}
+            for gateway in (pod for pod in pods if pod.program == "gateway"):
+                _, name, port = gateway.flags["worker_discovery"].split(":")
+                chosen = [pod for pod in pods if pod.is_selected_by(services[name]["selector"])]
+                self.assertEqual(services[name]["clusterIP"], "None")
+                self.assertEqual({pod.role for pod in chosen}, {"leader"})
+                self.assertEqual({pod.port("grpc") for pod in chosen}, {int(port)})
+                self.assertEqual(len(chosen), len(manifests.of_kind(objects, "LeaderWorkerSet")))
+
+    def test_every_pod_has_one_disruption_budget(self):
+        for objects, pods in self.each():
+            for pod in pods:
+                budgets = [
+                    each["metadata"]["name"]
+                    for each in manifests.of_kind(objects, "PodDisruptionBudget")
+                    if pod.is_selected_by(each["spec"]["selector"]["matchLabels"])
+                ]
+                self.assertEqual(len(budgets), 1, pod.name)
+
+    def test_every_pod_has_one_network_policy_and_its_peers_exist(self):
+        for objects, pods in self.each():
+            policies = manifests.of_kind(objects, "NetworkPolicy")
+            for pod in pods:
+                chosen = [p for p in policies if pod.is_selected_by(p["spec"]["podSelector"]["matchLabels"])]
+                self.assertEqual(len(chosen), 1, pod.name)
+                for rule in chosen[0]["spec"]["ingress"]:
+                    for port in rule.get("ports", []):
+                        self.assertIsNotNone(pod.port(port["port"]), pod.name)
+            for policy in policies:
+                for rule in policy["spec"]["ingress"] + policy["spec"]["egress"]:
+                    for peer in rule.get("from", []) + rule.get("to", []):
+                        if set(peer) == {"podSelector"}:
+                            labels = peer["podSelector"]["matchLabels"]
+                            self.assertTrue(any(pod.is_selected_by(labels) for pod in pods), labels)
+
+    def test_pods_are_guaranteed_their_resources(self):
+        for _, pods in self.each():
+            for pod in pods:
+                resources = pod.container["resources"]
+                self.assertEqual(resources["requests"], resources["limits"], pod.name)
+                self.assertTrue(resources["limits"]["cpu"].isdigit(), pod.name)
+
+    def test_pods_can_do_no_more_than_they_must(self):
+        for _, pods in self.each():
+            for pod in pods:
+                self.assertTrue(pod.spec["securityContext"]["runAsNonRoot"])
+                self.assertFalse(pod.spec["automountServiceAccountToken"])
+                container = pod.container["securityContext"]
+                self.assertTrue(container["readOnlyRootFilesystem"])
+                self.assertFalse(container["allowPrivilegeEscalation"])
+                self.assertEqual(container["capabilities"], {"drop": ["ALL"]})
+
+    def test_volumes_are_mounted_and_models_only_read(self):
+        for _, pods in self.each():
+            for pod in pods:
+                mounts = {mount["name"]: mount for mount in pod.container.get("volumeMounts", [])}
+                self.assertEqual(set(mounts), {volume["name"] for volume in pod.spec.get("volumes", [])}, pod.name)
+                if "model" in pod.flags:
+                    self.assertTrue(pod.flags["model"].startswith(mounts["models"]["mountPath"]), pod.name)
+                    self.assertTrue(mounts["models"]["readOnly"], pod.name)
+
+    def test_groups_start_and_end_as_one(self):
+        for objects, _ in self.each():
+            for group in manifests.of_kind(objects, "LeaderWorkerSet"):
+                self.assertEqual(group["spec"]["startupPolicy"], "LeaderCreated")
+                template = group["spec"]["leaderWorkerTemplate"]
+                self.assertEqual(template["restartPolicy"], "RecreateGroupAfterStart")
+                self.assertEqual("leaderTemplate" in template, template["size"] > 1)
+
+    def test_names_are_given_once(self):
+        for objects, _ in self.each():
+            names = [manifests.key(each) for each in objects]
+            self.assertEqual(len(names), len(set(names)))
+
+    @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
+    def test_kustomize_takes_them(self):
+        for folder in FOLDERS:
+            made = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=False)
+            self.assertEqual(made.returncode, 0, made.stderr)
+
+
+@unittest.skipUnless(shutil.which("helm"), "helm is not installed")
+class ChartTest(unittest.TestCase):
+    def test_plain_manifests_are_what_the_chart_makes(self):
+        with tempfile.TemporaryDirectory() as made:
+            subprocess.run([DEPLOY / "kustomize/render.sh", made], check=True)
+            for folder in FOLDERS:
+                self.assertEqual(
+                    sorted(manifests.load(folder / "manifests.yaml"), key=manifests.key),
+                    sorted(manifests.load(pathlib.Path(made) / folder.name / "manifests.yaml"), key=manifests.key),
+                    "deploy/kustomize/render.sh was not run",
+                )
+
+    def test_lint_finds_nothing(self):
+        for values in sorted((DEPLOY / "helm/lockstep/ci").iterdir()):
+            linted = subprocess.run(
+                ["helm", "lint", "--strict", DEPLOY / "helm/lockstep", "--values", values],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            self.assertEqual(linted.returncode, 0, linted.stdout)
+
+    def test_values_that_cannot_be_are_refused(self):
+        for setting, why in (
+            ("gateway.replica=3", "replica"),
+            ("worker.resources.cpu=1500m", "cpu"),
+            ("worker.nodes=2", "must divide tensorParallelSize"),
+            ("model.volume.hostPath.path=/var/lib/models", "volume"),
+            ("model.path=/models/m.gguf", "path"),
+            ("routes.http.enabled=true", "parents"),
+        ):
+            with self.subTest(setting=setting):
+                made = subprocess.run(
+                    ["helm", "template", "lockstep", DEPLOY / "helm/lockstep"]
+                    + ["--values", DEPLOY / "helm/lockstep/ci/single_node.yaml", "--set-string" if "cpu" in setting else "--set", setting],
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                )
+                self.assertNotEqual(made.returncode, 0)
+                self.assertIn(why, made.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
