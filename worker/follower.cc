@@ -4,6 +4,7 @@
 
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
+#include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
 #include "worker/runtime/silent_sink.h"
 
@@ -44,7 +45,8 @@ absl::Status Follower::Run() {
 absl::Status Follower::LoadAndStep() {
   if (const absl::Status met = rank_->MeetRanks(collective_address_);
       !met.ok()) {
-    failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
+    failure_->ReportError(BlamedRank(met).value_or(options_.rank.rank),
+                          v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
   health_->Enter(Phase::kLoading, options_.rank.model);

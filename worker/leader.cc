@@ -12,6 +12,7 @@
 #include "common/error_reason.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
+#include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
 
 namespace lockstep {
@@ -36,10 +37,10 @@ RequestInbox::Limits InboxLimits(const WorkerOptions& options,
 }
 
 // A step's positions fit twice: its reader has a step's time to keep up.
-OutputStream::Options StreamOptions(const Rank& rank) {
-  OutputStream::Options options;
-  options.max_buffered_positions =
-      std::max(options.max_buffered_positions,
+Admission::Options AdmissionOptions(const Rank& rank) {
+  Admission::Options options;
+  options.stream.max_buffered_positions =
+      std::max(options.stream.max_buffered_positions,
                2 * rank.scheduler_options().max_step_tokens);
   return options;
 }
@@ -80,7 +81,7 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
       drain_(&admission_, &router_, &inbox_),
-      admission_(&inbox_, &router_, StreamOptions(*rank)),
+      admission_(&inbox_, &router_, AdmissionOptions(*rank)),
       board_(&inbox_),
       source_(std::move(membership), &inbox_, failure,
               {.timeout = options.heartbeat_timeout}),
@@ -99,6 +100,8 @@ Leader::~Leader() {
 absl::Status Leader::Run() {
   absl::Status status = Prepare();
   if (status.ok()) status = Serve();
+  // All is done; what is left would take a late one for the end.
+  if (status.ok()) IgnoreTerminationSignals();
   // For the followers; does nothing where it is known.
   if (!status.ok() && options_.rank.size > 1) {
     failure_->Report({.rank = options_.rank.rank,
@@ -122,7 +125,8 @@ absl::Status Leader::Prepare() {
   if (const absl::Status met = rank_->MeetRanks(collective_address_);
       !met.ok()) {
     // That a rank left may be seen here first.
-    failure_->ReportError(options_.rank.rank, v1::COLLECTIVE_FAILED, met);
+    failure_->ReportError(BlamedRank(met).value_or(options_.rank.rank),
+                          v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
   health_->Enter(Phase::kLoading, options_.rank.model);

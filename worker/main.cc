@@ -59,6 +59,8 @@ absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
 absl::Status OpenCollective(const WorkerOptions& options, Rank& rank) {
   std::string host;
   if (options.rank.collective == CollectiveKind::kGloo) {
+    LOCKSTEP_RETURN_IF_ERROR(WaitUntilKnown(
+        options.leader_address, "leader_address", options.group_timeout));
     LOCKSTEP_ASSIGN_OR_RETURN(
         host, HostTowards(options.leader_address, "leader_address"));
   }
@@ -98,6 +100,8 @@ absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
   GroupFailure failure{GroupFailure::Options()};
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
   LOCKSTEP_RETURN_IF_ERROR(CheckCanListen(options.listen, "listen"));
+  LOCKSTEP_RETURN_IF_ERROR(WaitUntilKnown(
+      options.leader_address, "leader_address", options.group_timeout));
   LOCKSTEP_ASSIGN_OR_RETURN(auto rendezvous,
                             RendezvousLeader::Listen(options.leader_address));
   const std::string host(options.leader_address, 0,

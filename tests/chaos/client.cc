@@ -1,5 +1,6 @@
 #include "tests/chaos/client.h"
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <absl/time/clock.h>
 
@@ -135,6 +136,17 @@ absl::Status Client::CheckEnd() const {
       break;
   }
   return absl::InternalError(absl::StrCat(what, ": not an end it may have."));
+}
+
+std::optional<int> Client::failed_rank() const {
+  absl::MutexLock lock(&mutex_);
+  const absl::Status status = FromGrpc(status_);
+  if (ErrorReasonOf(status) != "GROUP_FAILED") return std::nullopt;
+  const auto metadata = ErrorMetadataOf(status);
+  const auto rank = metadata.find("rank");
+  int number = -1;
+  if (rank != metadata.end()) (void)absl::SimpleAtoi(rank->second, &number);
+  return number;
 }
 
 Client::End Client::end() const {

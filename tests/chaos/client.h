@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "proto/worker.grpc.pb.h"
@@ -55,6 +56,9 @@ class Client {
   // after one finish of each choice or a status that its options or the end of
   // a group explain. The sentence says what else it had.
   absl::Status CheckEnd() const;
+
+  // The rank that the end names, where it is that of a failed group.
+  std::optional<int> failed_rank() const;
 
   // REQUIRES: it has ended with one that CheckEnd accepts.
   End end() const;

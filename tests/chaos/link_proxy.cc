@@ -10,6 +10,15 @@
 namespace lockstep::testing {
 
 namespace asio = boost::asio;
+
+namespace {
+
+// A step takes milliseconds, a heartbeat comes twice a second. More would drop
+// so many of these that the leader seems silent.
+constexpr int kDistortedReads = 2;
+
+}  // namespace
+
 using asio::ip::tcp;
 using boost::system::error_code;
 
@@ -89,7 +98,9 @@ void LinkProxy::Pass(Direction& direction) {
 }
 
 std::string LinkProxy::Distort(const std::string& bytes) {
-  switch (std::exchange(fault_, Fault::kNone)) {
+  if (reads_left_ == 0) return bytes;
+  --reads_left_;
+  switch (fault_) {
     case Fault::kFlipBit: {
       std::string flipped = bytes;
       const size_t bit = random_() % (8 * bytes.size());
@@ -108,6 +119,7 @@ std::string LinkProxy::Distort(const std::string& bytes) {
 void LinkProxy::Break(Fault fault) {
   asio::post(context_, [this, fault] {
     fault_ = fault;
+    reads_left_ = kDistortedReads;
     if (fault == Fault::kCut) Close();
   });
 }

@@ -26,9 +26,11 @@ class LinkProxy {
  public:
   enum class Fault {
     kNone,
-    kFlipBit,  // one bit of what the leader sends next
-    kDouble,   // what the leader sends next comes twice
-    kDrop,     // and this does not come
+    // To each of the next two reads of what the leader sends: one of them is of
+    // a frame, and not of a heartbeat.
+    kFlipBit,  // one bit is another
+    kDouble,   // it comes twice
+    kDrop,     // it does not come
     kCut,      // both connections are closed
     kSilence,  // nothing is passed on any more
   };
@@ -65,6 +67,7 @@ class LinkProxy {
   // All of it is the thread's.
   std::mt19937_64 random_;
   Fault fault_ = Fault::kNone;
+  int reads_left_ = 0;  // to distort
   const boost::asio::ip::tcp::endpoint leader_address_;
   boost::asio::io_context context_{1};
   boost::asio::ip::tcp::acceptor acceptor_;

@@ -292,6 +292,10 @@ class Play {
         return absl::InternalError("a client's call does not end.");
       }
       LOCKSTEP_RETURN_IF_ERROR(client->CheckEnd());
+      const int named = client->failed_rank().value_or(round_.victim);
+      if (named == round_.victim) continue;
+      return absl::InternalError(
+          absl::StrCat("a client is told that rank ", named, " failed."));
     }
     return absl::OkStatus();
   }

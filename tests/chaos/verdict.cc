@@ -72,18 +72,20 @@ absl::Status CheckVerdict(const Round& round, const Ranks& ranks) {
   if (round.state == GroupState::kForming && round.fault != GroupFault::kStop) {
     return CheckFormingVerdict(round, ranks);
   }
-  int verdicts = 0;
   for (int rank = 0; rank < round.size; ++rank) {
     if (MayBeWrong(round, rank)) continue;
-    for (const int named : NamedIn(ranks.rank(rank).output())) {
-      ++verdicts;
-      if (named == round.victim) continue;
+    const std::vector<int> named = NamedIn(ranks.rank(rank).output());
+    if (named.empty() && rank != round.victim) {
       return absl::InternalError(
-          absl::StrCat("rank ", rank, "'s verdict names rank ", named, "."));
+          absl::StrCat("rank ", rank, " left without a verdict."));
+    }
+    for (const int other : named) {
+      if (other == round.victim) continue;
+      return absl::InternalError(
+          absl::StrCat("rank ", rank, "'s verdict names rank ", other, "."));
     }
   }
-  if (verdicts > 0) return absl::OkStatus();
-  return CheckFormingVerdict(round, ranks);
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep::testing

@@ -216,6 +216,17 @@ TEST_F(WorkerTest, ASecondSignalEndsTheDrain) {
   group.ExpectGone(/*exit_code=*/0, kTimeout);
 }
 
+// However late one comes.
+TEST_F(WorkerTest, SignalsThatDoNotCeaseEndAGroupAsOneDoes) {
+  Group group(2);
+  absl::StatusOr<int> code;
+  do {
+    group.leader->Signal(SIGTERM);
+    code = group.leader->WaitForExit(absl::Milliseconds(50));
+  } while (absl::IsDeadlineExceeded(code.status()));
+  EXPECT_EQ(code.value_or(-1), 0);
+}
+
 TEST_F(WorkerTest, AStartThatFailsSaysWhatToChange) {
   const struct {
     std::vector<std::string> flags;

@@ -165,7 +165,7 @@ class Leader {
   RequestInbox inbox_{
       {.max_queued_requests = 2 * kSequences, .max_queued_tokens = 10'000}};
   OutputRouter router_{&inbox_};
-  Admission admission_{&inbox_, &router_, OutputStream::Options()};
+  Admission admission_{&inbox_, &router_, Admission::Options()};
   LoadBoard board_{&inbox_};
   GroupFailure failure_{{}};
   LeaderSource source_{Membership(), &inbox_, &failure_};

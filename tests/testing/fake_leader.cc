@@ -24,12 +24,11 @@ WorkerService::Facts MakeFacts() {
 
 }  // namespace
 
-FakeLeader::FakeLeader(int max_buffered_positions)
+FakeLeader::FakeLeader(const Admission::Options& options)
     : inbox_({.max_queued_requests = 4, .max_queued_tokens = 1000}),
       router_(&inbox_),
       drain_(&admission_, &router_, &inbox_),
-      admission_(&inbox_, &router_,
-                 {.max_buffered_positions = max_buffered_positions}),
+      admission_(&inbox_, &router_, options),
       board_(&inbox_),
       service_(MakeFacts(), &admission_, &router_, &board_, &drain_),
       scheduler_({.num_pages = kPages, .max_context = kContext}, &router_),

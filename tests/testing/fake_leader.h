@@ -33,10 +33,11 @@ class FakeLeader {
   static constexpr int kPages = 64;
   static constexpr uint32_t kVocabularySize = 1000;
 
-  explicit FakeLeader(int max_buffered_positions = 4096);
+  explicit FakeLeader(const Admission::Options& options = {});
   ~FakeLeader();
 
   v1::Worker::Stub& stub() { return *stub_; }
+  int port() const { return server_->port(); }
   Admission& admission() { return admission_; }
   OutputRouter& router() { return router_; }
   Drain& drain() { return drain_; }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "kernels/product/tree_sum.h"
+#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/collective.h"
 #include "worker/collectives/gloo_collective.h"
 #include "worker/collectives/shared_memory_collective.h"
@@ -288,6 +289,7 @@ TEST_P(CollectiveConformance, NamesTheRankThatDoesNotComeInTime) {
       EXPECT_EQ(status.message(),
                 absl::StrCat("an all-reduce of 1 floats: rank ", late,
                              " did not come within 200ms."));
+      EXPECT_EQ(BlamedRank(status), late);
     } else {
       EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
     }

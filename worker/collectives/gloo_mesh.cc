@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "worker/collectives/blamed_rank.h"
 
 namespace lockstep {
 namespace {
@@ -140,9 +141,10 @@ absl::Status GlooMesh::Connect(const std::vector<std::string>& of_rank) {
       peers_[rank].receive[1 - parity_]->recv(rank, 1 - parity_);
     }
   } catch (const std::exception& error) {
-    Fail(absl::UnavailableError(absl::StrCat(
-        "rank ", rank, " can not be reached for collectives: ", TextOf(error),
-        ".")));
+    Fail(BlameRank(rank,
+                   absl::UnavailableError(absl::StrCat(
+                       "rank ", rank, " can not be reached for collectives: ",
+                       TextOf(error), "."))));
   }
   return status();
 }
@@ -183,12 +185,12 @@ absl::Status GlooMesh::Exchange(const Layout& layout, absl::Duration timeout) {
     }
   } catch (const std::exception& error) {
     if (LeftOf(limit, begin) == milliseconds(0)) {
-      Fail(absl::DeadlineExceededError(
-          absl::StrCat("rank ", rank, " did not come within ",
-                       absl::FormatDuration(timeout), ".")));
+      Fail(BlameRank(rank, absl::DeadlineExceededError(absl::StrCat(
+                               "rank ", rank, " did not come within ",
+                               absl::FormatDuration(timeout), "."))));
     } else {
-      Fail(absl::UnavailableError(
-          absl::StrCat("rank ", rank, " left: ", TextOf(error), ".")));
+      Fail(BlameRank(rank, absl::UnavailableError(absl::StrCat(
+                               "rank ", rank, " left: ", TextOf(error), "."))));
     }
   }
   return status();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/status_macros.h"
+#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/rank_sum.h"
 
 namespace lockstep {
@@ -51,10 +52,11 @@ absl::Status TestSize(Collective* collective, size_t count) {
   LOCKSTEP_RETURN_IF_ERROR(collective->AllGather(of_rank[collective->rank()],
                                                  absl::MakeSpan(gathered)));
   for (int rank = 0; rank < size; ++rank) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckEqual(
+    const absl::Status equal = CheckEqual(
         absl::StrCat("what rank ", collective->rank(), " got from rank ", rank),
         absl::MakeConstSpan(gathered).subspan(rank * count, count),
-        of_rank[rank]));
+        of_rank[rank]);
+    if (!equal.ok()) return BlameRank(rank, equal);
   }
   std::vector<float> expected(count);
   SumOverRanks(pointers, absl::MakeSpan(expected));

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/shared_memory_collective.h"
 #include "worker/collectives/single_collective.h"
 
@@ -82,7 +84,9 @@ TEST(TestCollective, NamesTheRankWhoseValuesAreWrong) {
   EXPECT_EQ(statuses[0].code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(statuses[0].message()),
               HasSubstr("what rank 0 got from rank 1, value 0 of 1, is "));
+  EXPECT_EQ(BlamedRank(statuses[0]), 1);
   EXPECT_EQ(statuses[1].code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(BlamedRank(statuses[1]), std::nullopt);
 }
 
 TEST(TestCollective, NamesTheRankWhoseSumIsWrong) {
@@ -94,9 +98,12 @@ TEST(TestCollective, NamesTheRankWhoseSumIsWrong) {
 TEST(TestCollective, NamesTheRankThatDoesNotCome) {
   auto group = MakeLocalGroup(2);
   ASSERT_TRUE(group.ok());
-  EXPECT_EQ(TestCollective((*group)[0].get(), absl::Milliseconds(50)),
-            absl::DeadlineExceededError(
-                "an all-gather of 1 floats: rank 1 did not come within 50ms."));
+  const absl::Status late =
+      TestCollective((*group)[0].get(), absl::Milliseconds(50));
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(late.message(),
+            "an all-gather of 1 floats: rank 1 did not come within 50ms.");
+  EXPECT_EQ(BlamedRank(late), 1);
 }
 
 }  // namespace

@@ -13,6 +13,8 @@
 #include <ctime>
 #include <vector>
 
+#include "worker/collectives/blamed_rank.h"
+
 namespace lockstep {
 namespace {
 
@@ -69,9 +71,12 @@ absl::Status SharedBarrier::Wait(const Arrival& arrival) {
   if (!all_came && !aborted()) Sleep(round, arrival, &met);
   if (aborted()) return absl::UnavailableError(reason());
   if (HaveCome(round, arrival.size, &met)) return absl::OkStatus();
-  return absl::DeadlineExceededError(absl::StrCat(
-      "rank ", LateRanks(round, arrival.size), " did not come within ",
-      absl::FormatDuration(arrival.timeout)));
+  const std::vector<int> late = LateRanks(round, arrival.size);
+  if (late.empty()) return absl::OkStatus();  // by now
+  return BlameRank(late.front(), absl::DeadlineExceededError(absl::StrCat(
+                                     "rank ", absl::StrJoin(late, ", "),
+                                     " did not come within ",
+                                     absl::FormatDuration(arrival.timeout))));
 }
 
 bool SharedBarrier::HaveCome(uint32_t round, int size, int* met) const {
@@ -92,12 +97,12 @@ void SharedBarrier::Sleep(uint32_t round, const Arrival& arrival, int* met) {
   sleepers_.fetch_sub(1);
 }
 
-std::string SharedBarrier::LateRanks(uint32_t round, int size) const {
+std::vector<int> SharedBarrier::LateRanks(uint32_t round, int size) const {
   std::vector<int> late;
   for (int rank = 0; rank < size; ++rank) {
     if (!IsAt(flags_[rank].round.load(), round)) late.push_back(rank);
   }
-  return absl::StrJoin(late, ", ");
+  return late;
 }
 
 void SharedBarrier::Abort(absl::string_view reason) {

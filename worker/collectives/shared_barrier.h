@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace lockstep {
 
@@ -52,7 +53,7 @@ class SharedBarrier {
   // moved up to the first that has not.
   bool HaveCome(uint32_t round, int size, int* met) const;
   void Sleep(uint32_t round, const Arrival& arrival, int* met);
-  std::string LateRanks(uint32_t round, int size) const;
+  std::vector<int> LateRanks(uint32_t round, int size) const;
   bool aborted() const { return aborted_.load(std::memory_order_acquire); }
 
   Flag flags_[kMaxRanks];

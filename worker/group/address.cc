@@ -2,9 +2,12 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/time/clock.h>
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <boost/asio/ip/udp.hpp>
+#include <chrono>
 
 #include "common/flag_check.h"
 #include "common/status_macros.h"
@@ -13,6 +16,8 @@ namespace lockstep {
 namespace {
 
 constexpr uint16_t kAnyPort = 9;  // not 0
+constexpr absl::Duration kLookEvery = absl::Milliseconds(200);
+constexpr absl::Duration kReportEvery = absl::Seconds(5);
 
 }  // namespace
 
@@ -45,6 +50,25 @@ absl::StatusOr<boost::asio::ip::tcp::endpoint> Resolve(
                                                ": ", error.message(), "."));
   }
   return found.begin()->endpoint();
+}
+
+absl::Status WaitUntilKnown(absl::string_view address, absl::string_view flag,
+                            absl::Duration timeout) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  absl::Duration next_report = kReportEvery;
+  for (;;) {
+    boost::asio::io_context context;
+    const absl::Status found = Resolve(context, address, flag).status();
+    const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
+    if (!absl::IsUnavailable(found) || waited >= timeout) return found;
+    if (waited >= next_report) {
+      LOG(INFO) << found.message() << " Waiting for it.";
+      next_report = waited + kReportEvery;
+    }
+    // Nobody tells of a change of names.
+    absl::SleepFor(std::min(kLookEvery, timeout - waited));
+  }
 }
 
 absl::StatusOr<std::string> HostTowards(absl::string_view address,

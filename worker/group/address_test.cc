@@ -1,9 +1,12 @@
 #include "worker/group/address.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace lockstep {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(ParseHostPort, SplitsAtTheLastColon) {
   EXPECT_EQ(ParseHostPort("node-3:7000", "f")->host, "node-3");
@@ -35,6 +38,20 @@ TEST(HostTowards, IsThisHostsAddressOnThatWay) {
   EXPECT_EQ(*HostTowards("127.0.0.1:0", "leader_address"), "127.0.0.1");
   // All of 127/8 is this host's; it is called by what it calls.
   EXPECT_EQ(*HostTowards("127.0.0.2:7000", "leader_address"), "127.0.0.1");
+}
+
+TEST(WaitUntilKnown, EndsAtOnceOrWithWhatItWaitedFor) {
+  EXPECT_TRUE(
+      WaitUntilKnown("127.0.0.1:1", "leader_address", absl::Hours(1)).ok());
+  EXPECT_EQ(
+      WaitUntilKnown("127.0.0.1", "leader_address", absl::Hours(1)).code(),
+      absl::StatusCode::kInvalidArgument);
+  const absl::Status unknown = WaitUntilKnown(
+      "nobody.invalid:1", "leader_address", absl::Milliseconds(300));
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(unknown.message(),
+              HasSubstr("cannot find the host \"nobody.invalid\" of "
+                        "--leader_address"));
 }
 
 TEST(HostTowards, AnAddressThatIsEveryHostsIsRefused) {

@@ -5,6 +5,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace lockstep {
@@ -12,6 +14,11 @@ namespace {
 
 constexpr size_t kMaxReasonBytes = 2 << 10;
 constexpr unsigned kLastWordsSeconds = 1;
+
+// As condition variables can wait; an infinite time is a day.
+std::chrono::nanoseconds Bounded(absl::Duration time) {
+  return absl::ToChronoNanoseconds(std::min(time, absl::Hours(24)));
+}
 
 // Text that fits in one line, and in a message between ranks.
 std::string OneLine(std::string text) {
@@ -36,9 +43,10 @@ GroupFailure::GroupFailure(Options options)
 GroupFailure::~GroupFailure() {
   Disarm();
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     destroyed_ = true;
   }
+  changed_.notify_all();
   last_resort_.join();
 }
 
@@ -46,7 +54,7 @@ void GroupFailure::OnFailure(Hook hook) {
   absl::MutexLock hooks_lock(&hooks_mutex_);
   std::optional<Cause> cause;
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (!disarmed_) cause = cause_;
   }
   if (cause.has_value()) hook(*cause);
@@ -57,10 +65,11 @@ void GroupFailure::Report(Cause cause) {
   cause.reason = OneLine(std::move(cause.reason));
   absl::MutexLock hooks_lock(&hooks_mutex_);
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     if (disarmed_ || cause_.has_value()) return;
     cause_ = cause;
   }
+  changed_.notify_all();
   for (const Hook& hook : hooks_) hook(cause);
   // After them: nobody may read the log. With the lock: the process leaves
   // after Disarm.
@@ -72,22 +81,20 @@ void GroupFailure::ReportError(int rank, v1::FailureKind kind,
                                const absl::Status& error,
                                absl::Duration grace) {
   if (absl::IsUnavailable(error)) {
-    absl::MutexLock lock(&mutex_);
-    const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return disarmed_ || cause_.has_value();
-    };
-    if (mutex_.AwaitWithTimeout(absl::Condition(&known), grace)) return;
+    std::unique_lock lock(mutex_);
+    const auto known = [this] { return disarmed_ || cause_.has_value(); };
+    if (changed_.wait_for(lock, Bounded(grace), known)) return;
   }
   Report({.rank = rank, .kind = kind, .reason = std::string(error.message())});
 }
 
 std::optional<GroupFailure::Cause> GroupFailure::cause() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return cause_;
 }
 
 absl::Status GroupFailure::status() const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (!cause_.has_value()) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("the worker group failed: ", cause_->ToString()));
@@ -95,8 +102,9 @@ absl::Status GroupFailure::status() const {
 
 void GroupFailure::Disarm() {
   absl::MutexLock hooks_lock(&hooks_mutex_);
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   disarmed_ = true;
+  changed_.notify_all();
 }
 
 GroupFailure::LastWords::LastWords(GroupFailure* failure,
@@ -112,16 +120,13 @@ GroupFailure::LastWords::~LastWords() {
 }
 
 void GroupFailure::Watch() {
-  absl::ReleasableMutexLock lock(&mutex_);
-  const auto failed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return destroyed_ || cause_.has_value();
-  };
-  mutex_.Await(absl::Condition(&failed));
-  if (mutex_.AwaitWithTimeout(absl::Condition(&destroyed_),
-                              options_.exit_within)) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return destroyed_ || cause_.has_value(); });
+  if (changed_.wait_for(lock, Bounded(options_.exit_within),
+                        [this] { return destroyed_; })) {
     return;
   }
-  lock.Release();
+  lock.unlock();
   // Its signal ends the process should nobody read the log.
   if (!options_.last_resort) alarm(kLastWordsSeconds);
   LOG(ERROR) << "the process did not leave within " << options_.exit_within

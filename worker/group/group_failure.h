@@ -5,7 +5,9 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -98,14 +100,16 @@ class GroupFailure {
 
   const Options options_;
 
-  // Held while hooks run, so that Disarm waits for them.
-  absl::Mutex hooks_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  // Held while hooks run, so that Disarm waits for them. Before mutex_.
+  absl::Mutex hooks_mutex_;
   std::vector<Hook> hooks_ ABSL_GUARDED_BY(hooks_mutex_);
 
-  mutable absl::Mutex mutex_;
-  std::optional<Cause> cause_ ABSL_GUARDED_BY(mutex_);
-  bool disarmed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool destroyed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Not absl's, whose waits follow the wall clock.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Cause> cause_;  // guarded by mutex_
+  bool disarmed_ = false;       // guarded by mutex_
+  bool destroyed_ = false;      // guarded by mutex_
 
   absl::Mutex last_words_mutex_;
   std::function<void()> last_words_ ABSL_GUARDED_BY(last_words_mutex_);

@@ -31,9 +31,9 @@ constexpr std::chrono::milliseconds kCheckInterval(50);
 // it was told who calls.
 class Joining {
  public:
-  Joining(boost::asio::io_context& context, const tcp::endpoint& leader,
+  Joining(boost::asio::io_context& context, const std::string& leader,
           const v1::Hello& own)
-      : leader_(leader), socket_(context), retry_(context) {
+      : context_(context), leader_(leader), socket_(context), retry_(context) {
     AppendSized(own.SerializeAsString(), &hello_);
   }
 
@@ -44,37 +44,43 @@ class Joining {
   bool has_ended() const { return reply_.has_value() || is_lost_; }
   tcp::socket& socket() { return socket_; }
   std::string& received() { return received_; }  // after the reply
-  bool is_connected() const { return is_connected_; }
+  // What it waits for, for messages.
+  const std::string& state() const { return state_; }
 
  private:
-  void Retry();
+  void Retry(std::string why);
   void SayHello();
   void ReadReply();
 
-  const tcp::endpoint leader_;
+  boost::asio::io_context& context_;
+  const std::string leader_;  // host:port
   tcp::socket socket_;
   boost::asio::steady_timer retry_;
   std::string hello_;
   std::array<char, 4096> buffer_;
   std::string received_;
-  bool is_connected_ = false;
+  std::string state_ = "nobody answers.";
   bool is_lost_ = false;
   std::optional<v1::HelloReply> reply_;
 };
 
+// The name is looked up each time: it may not be known yet, or be another
+// host's by now.
 void Joining::Connect() {
-  socket_.async_connect(leader_, [this](const error_code& error) {
-    if (error) return Retry();
-    is_connected_ = true;
+  const auto leader = Resolve(context_, leader_, "leader_address");
+  if (!leader.ok()) return Retry(std::string(leader.status().message()));
+  socket_.async_connect(*leader, [this](const error_code& error) {
+    if (error) return Retry("nobody answers.");
+    state_ = "the leader still waits for other ranks.";
     ConfigureSocket(socket_);
     SayHello();
   });
 }
 
-void Joining::Retry() {
+void Joining::Retry(std::string why) {
   error_code ignored;
   socket_.close(ignored);
-  is_connected_ = false;
+  state_ = std::move(why);
   received_.clear();
   retry_.expires_after(kRetryInterval);
   retry_.async_wait([this](const error_code& error) {
@@ -85,7 +91,7 @@ void Joining::Retry() {
 void Joining::SayHello() {
   boost::asio::async_write(socket_, boost::asio::buffer(hello_),
                            [this](const error_code& error, size_t) {
-                             if (error) return Retry();
+                             if (error) return Retry("nobody answers.");
                              ReadReply();
                            });
 }
@@ -114,17 +120,15 @@ absl::Status RunUntilReply(boost::asio::io_context& context, Joining& joining,
     context.run_one_for(kCheckInterval);
     if (options.check) LOCKSTEP_RETURN_IF_ERROR(options.check());
     const absl::Duration waited = absl::FromChrono(Clock::now() - begin);
-    const char* const state = joining.is_connected()
-                                  ? "the leader still waits for other ranks"
-                                  : "nobody answers";
     if (waited >= options.timeout && !joining.has_ended()) {
       return absl::DeadlineExceededError(absl::StrCat(
           "could not join the group at --leader_address ", address,
           " within --group_timeout of ", absl::FormatDuration(options.timeout),
-          ": ", state, "."));
+          ": ", joining.state()));
     }
     if (waited >= next_report) {
-      LOG(INFO) << "joining the group at " << address << ": " << state;
+      LOG(INFO) << "joining the group at " << address << ": "
+                << joining.state();
       next_report = waited + options.report_every;
     }
   }
@@ -142,9 +146,8 @@ absl::StatusOr<Membership> JoinGroup(const std::string& address,
   Membership membership;
   membership.io = std::make_unique<IoThread>();
   boost::asio::io_context& context = membership.io->context();
-  LOCKSTEP_ASSIGN_OR_RETURN(const tcp::endpoint leader,
-                            Resolve(context, address, "leader_address"));
-  Joining joining(context, leader, own);
+  LOCKSTEP_RETURN_IF_ERROR(ParseHostPort(address, "leader_address").status());
+  Joining joining(context, address, own);
   joining.Connect();
   LOCKSTEP_RETURN_IF_ERROR(RunUntilReply(context, joining, address, options));
   const v1::HelloReply& reply = *joining.reply();

@@ -272,6 +272,17 @@ TEST(Rendezvous, ALeaderThatLeavesAfterTheHelloEndsTheWait) {
   follower.join();
 }
 
+TEST(Rendezvous, ANameThatNobodyHasYetIsLookedUpAgain) {
+  JoinOptions options;
+  options.timeout = absl::Milliseconds(300);
+  const absl::Status joined =
+      JoinGroup("nobody.invalid:7000", HelloOf(1, 2), options).status();
+  EXPECT_EQ(joined.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_NE(joined.message().find("cannot find the host \"nobody.invalid\""),
+            std::string::npos)
+      << joined;
+}
+
 TEST(Rendezvous, AFollowersLocalRankThatEndedEndsItsWait) {
   auto leader = Listen();
   JoinOptions options = PatientJoin();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "worker/collectives/blamed_rank.h"
 #include "worker/group/step_history.h"
 #include "worker/runtime/step_loop.h"
 #include "worker/runtime/step_watchdog.h"
@@ -58,7 +59,8 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;
-  parts.failure->ReportError(parts.rank, loop.failure_kind(), status);
+  parts.failure->ReportError(BlamedRank(status).value_or(parts.rank),
+                             loop.failure_kind(), status);
   history.WriteToLog();
   return parts.failure->status();
 }

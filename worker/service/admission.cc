@@ -25,11 +25,17 @@ absl::Status DeadlineInQueue() {
 }  // namespace
 
 Admission::Admission(RequestInbox* inbox, OutputRouter* router,
-                     const OutputStream::Options& options)
+                     const Options& options)
     : inbox_(inbox),
       router_(router),
       options_(options),
-      id_prefix_(RandomPrefix()) {}
+      id_prefix_(RandomPrefix()) {
+  router_->OnEnd([this](const OutputStream& stream) {
+    Linger(stream, stream.num_taken());
+  });
+}
+
+Admission::~Admission() { router_->OnEnd(nullptr); }
 
 void Admission::OnState(std::function<void(v1::ServingState)> changed) {
   absl::MutexLock lock(&state_mutex_);
@@ -131,7 +137,8 @@ absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitLocked(
   request.set_request(number);
   auto stream = std::make_shared<OutputStream>(
       request_id.empty() ? absl::StrCat(id_prefix_, number) : request_id,
-      std::make_shared<const v1::AddRequest>(std::move(request)), options_);
+      std::make_shared<const v1::AddRequest>(std::move(request)),
+      options_.stream);
   LOCKSTEP_RETURN_IF_ERROR(router_->Register(stream));
   if (const absl::Status added = inbox_->Add(stream->request()); !added.ok()) {
     router_->Unregister(*stream);
@@ -160,6 +167,29 @@ void Admission::Expire(OutputStream& stream) {
                               "was complete.")
                   : DeadlineInQueue());
   stream.Wake();
+}
+
+// What is left of the answer is in the reader's hands; the deadline of the call
+// itself is gRPC's.
+void Admission::Linger(const OutputStream& stream, uint64_t num_taken) {
+  absl::MutexLock lock(&mutex_);
+  const auto at = open_calls_.find(stream.number());
+  if (at == open_calls_.end()) return;
+  OpenCall& call = at->second;
+  timers_.Cancel(call.timer);
+  call.timer = timers_.At(Clock::now() + options_.read_timeout,
+                          [this, stream = call.stream, num_taken] {
+                            LookAfter(*stream, num_taken);
+                          });
+}
+
+void Admission::LookAfter(OutputStream& stream, uint64_t num_taken) {
+  const uint64_t num_taken_by_now = stream.num_taken();
+  if (num_taken_by_now > num_taken) return Linger(stream, num_taken_by_now);
+  stream.Abandon(MakeError(
+      ErrorReason::kSlowReader,
+      absl::StrCat("the client has read nothing of its complete answer for ",
+                   options_.read_timeout.count(), " ms.")));
 }
 
 void Admission::Leave(const OutputStream& stream) {

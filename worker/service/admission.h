@@ -6,6 +6,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/types/span.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,9 +41,16 @@ class Admission {
 
   static constexpr Clock::time_point kNoDeadline = Clock::time_point::max();
 
+  struct Options {
+    OutputStream::Options stream;
+    // A client that takes nothing for so long of an answer that has ended loses
+    // the rest of it.
+    std::chrono::milliseconds read_timeout = std::chrono::seconds(30);
+  };
+
   // Both must outlive this.
-  Admission(RequestInbox* inbox, OutputRouter* router,
-            const OutputStream::Options& options);
+  Admission(RequestInbox* inbox, OutputRouter* router, const Options& options);
+  ~Admission();
 
   // `changed` is told each new state: before it ceases to be SERVING, after any
   // other change; one call at a time, in order. Before the others; of this it
@@ -95,7 +103,7 @@ class Admission {
  private:
   struct OpenCall {
     std::shared_ptr<OutputStream> stream;
-    uint64_t timer = 0;  // 0: none
+    uint64_t timer = 0;  // of its deadline, then of its reading; 0: none
   };
 
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitLocked(
@@ -104,6 +112,9 @@ class Admission {
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitCall(
       const std::string& request_id, v1::AddRequest request,
       Clock::time_point deadline);
+  // Its request has ended, its call has not; by now it has taken `num_taken`.
+  void Linger(const OutputStream& stream, uint64_t num_taken);
+  void LookAfter(OutputStream& stream, uint64_t num_taken);
   AdmissionState Now() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells `changed_` what comes of it.
   void Change(const AdmissionState& next)
@@ -111,7 +122,7 @@ class Admission {
 
   RequestInbox* const inbox_;
   OutputRouter* const router_;
-  const OutputStream::Options options_;
+  const Options options_;
   const std::string id_prefix_;  // of ids made here; differs between leaders
 
   RequestCounts counts_;

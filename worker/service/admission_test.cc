@@ -47,8 +47,26 @@ class AdmissionTest : public ::testing::Test {
 
   RequestInbox inbox_{{.max_queued_requests = 1000, .max_queued_tokens = 1000}};
   OutputRouter router_{&inbox_};
-  Admission admission_{&inbox_, &router_, OutputStream::Options()};
+  Admission admission_{&inbox_, &router_, Admission::Options()};
 };
+
+TEST_F(AdmissionTest, AnAnswerThatIsCompleteWaitsForItsReaderForATimeOnly) {
+  Admission admission(
+      &inbox_, &router_,
+      {.stream = {}, .read_timeout = std::chrono::milliseconds(20)});
+  admission.Open();
+  const auto stream = *admission.Submit("a", {});
+  const SequenceId id{.request = stream->number()};
+  router_.OnFirstScheduled(id, 0);
+  router_.OnToken(id, 7, {});
+  router_.OnFinish(id, v1::LENGTH, std::nullopt);
+  router_.EndStep();
+  WaitForEnd(*stream);
+  EXPECT_EQ(ErrorReasonOf(stream->status()), "SLOW_READER");
+  EXPECT_TRUE(stream->is_abandoned());
+  admission.Leave(*stream);
+  EXPECT_EQ(admission.counts().slow_reader(), 1);
+}
 
 TEST_F(AdmissionTest, IsClosedUntilOpenedAndOnceItWasClosed) {
   EXPECT_EQ(admission_.state(), v1::STARTING);

@@ -37,7 +37,7 @@ class DrainTest : public ::testing::Test {
   RequestInbox inbox_{{.max_queued_requests = 10, .max_queued_tokens = 100}};
   OutputRouter router_{&inbox_};
   Drain drain_{&admission_, &router_, &inbox_};
-  Admission admission_{&inbox_, &router_, OutputStream::Options()};
+  Admission admission_{&inbox_, &router_, Admission::Options()};
 };
 
 TEST_F(DrainTest, AnIdleGroupStopsAtOnce) {

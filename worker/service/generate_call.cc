@@ -10,6 +10,7 @@
 #include "common/grpc_status.h"
 #include "common/wire.h"
 #include "proto/worker.pb.h"
+#include "worker/service/refused_call.h"
 
 namespace lockstep {
 namespace {
@@ -24,7 +25,8 @@ class GenerateCall final : public Reactor {
  public:
   GenerateCall(grpc::CallbackServerContext* context,
                std::shared_ptr<OutputStream> stream, Admission* admission)
-      : deadline_(DeadlineOf(*context)),
+      : context_(context),
+        deadline_(DeadlineOf(*context)),
         stream_(std::move(stream)),
         admission_(admission) {
     StartSendInitialMetadata();
@@ -69,8 +71,13 @@ class GenerateCall final : public Reactor {
   void WriteNext() {
     OutputStream::Next next;
     {
-      absl::MutexLock lock(&mutex_);
-      if (is_writing_ || has_ended_) return;
+      absl::ReleasableMutexLock lock(&mutex_);
+      if (is_writing_ || has_ended_) {
+        const bool hangs = is_writing_ && stream_->is_abandoned();
+        lock.Release();
+        if (hangs) context_->TryCancel();
+        return;
+      }
       v1::WorkerGenerateResponse message;
       next = stream_->Take(&message);
       is_writing_ = next == OutputStream::Next::kMessage;
@@ -81,6 +88,7 @@ class GenerateCall final : public Reactor {
     if (next == OutputStream::Next::kEnd) Finish(ToGrpc(stream_->status()));
   }
 
+  grpc::CallbackServerContext* const context_;
   const Admission::Clock::time_point deadline_;
   const std::shared_ptr<OutputStream> stream_;
   Admission* const admission_;
@@ -90,12 +98,6 @@ class GenerateCall final : public Reactor {
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
-};
-
-class RefusedCall final : public Reactor {
- public:
-  explicit RefusedCall(const absl::Status& status) { Finish(ToGrpc(status)); }
-  void OnDone() override { delete this; }
 };
 
 }  // namespace
@@ -117,7 +119,7 @@ Admission::Clock::time_point DeadlineOf(
 }
 
 Reactor* RefuseGenerateCall(const absl::Status& status) {
-  return new RefusedCall(status);
+  return new RefusedCall<grpc::ByteBuffer>(status);
 }
 
 }  // namespace lockstep

@@ -45,6 +45,11 @@ std::vector<std::shared_ptr<OutputStream>> OutputRouter::Live() const {
   return result;
 }
 
+void OutputRouter::OnEnd(std::function<void(const OutputStream&)> ended) {
+  absl::MutexLock lock(&ended_mutex_);
+  ended_ = std::move(ended);
+}
+
 void OutputRouter::WhenEmpty(std::function<void()> done) {
   {
     absl::MutexLock lock(&mutex_);
@@ -136,6 +141,8 @@ void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
   if (!stream.was_scheduled()) inbox_->Release(stream.request());
   LOG(INFO) << stream.Description();
   Remove(stream);
+  absl::MutexLock lock(&ended_mutex_);
+  if (ended_) ended_(stream);
 }
 
 std::shared_ptr<OutputStream> OutputRouter::FindNumber(uint64_t number) const {

@@ -42,6 +42,11 @@ class OutputRouter final : public OutputSink {
   std::shared_ptr<OutputStream> Find(const std::string& request_id) const;
   std::vector<std::shared_ptr<OutputStream>> Live() const;
 
+  // `ended` is told each request that its last choice has ended, on the thread
+  // "streams", before its reader is woken. Null when nobody is told any more;
+  // then, when this returns, it does not run.
+  void OnEnd(std::function<void(const OutputStream&)> ended);
+
   // Calls `done` when no request is live: at once if so, else on the thread
   // that ends the last one. Once.
   void WhenEmpty(std::function<void()> done);
@@ -73,6 +78,11 @@ class OutputRouter final : public OutputSink {
   void RunIfEmpty();
 
   RequestInbox* const inbox_;
+
+  // Held while it runs. Before mutex_.
+  absl::Mutex ended_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::function<void(const OutputStream&)> ended_ ABSL_GUARDED_BY(ended_mutex_);
+
   std::vector<std::shared_ptr<OutputStream>> touched_;  // thread "streams"
 
   mutable absl::Mutex mutex_;

@@ -100,6 +100,13 @@ void OutputStream::Fail(const absl::Status& status) {
   for (Choice& choice : choices_) choice.deltas.clear();
 }
 
+void OutputStream::Abandon(const absl::Status& status) {
+  set_abort_cause(v1::SLOW_READER, /*of_all=*/true);
+  Fail(status);
+  is_abandoned_ = true;
+  Wake();
+}
+
 void OutputStream::set_abort_cause(v1::AbortCause cause, bool of_all) {
   absl::MutexLock lock(&mutex_);
   const bool is_first = abort_cause_ == v1::ABORT_CAUSE_UNSPECIFIED;
@@ -118,8 +125,20 @@ void OutputStream::Wake() {
   if (reader_) reader_();
 }
 
+uint64_t OutputStream::num_taken() const {
+  absl::MutexLock lock(&mutex_);
+  return num_taken_;
+}
+
 OutputStream::Next OutputStream::Take(v1::WorkerGenerateResponse* message) {
   absl::MutexLock lock(&mutex_);
+  const Next next = TakeLocked(message);
+  if (next == Next::kMessage) ++num_taken_;
+  return next;
+}
+
+OutputStream::Next OutputStream::TakeLocked(
+    v1::WorkerGenerateResponse* message) {
   message->Clear();
   if (!status_.ok()) return Next::kEnd;
   if (!accepted_taken_) {

@@ -72,6 +72,11 @@ class OutputStream {
   // summary was taken.
   void Fail(const absl::Status& status);
 
+  // Its reader does not read: ends the stream with `status`, and the call even
+  // while a message is on its way.
+  void Abandon(const absl::Status& status);
+  bool is_abandoned() const { return is_abandoned_; }
+
   // Notes why the request, or some choices of it, are being aborted. The first
   // cause that is of all choices is kept, else the first.
   void set_abort_cause(v1::AbortCause cause, bool of_all);
@@ -83,6 +88,9 @@ class OutputStream {
   // True for the first to call it since the last Wake, who then sees to the
   // next one.
   bool ClaimWake() { return !wake_is_claimed_.exchange(true); }
+
+  // Messages taken so far.
+  uint64_t num_taken() const;
 
   // The next message to send. At kEnd, once all was taken, status() is the
   // call's.
@@ -117,6 +125,8 @@ class OutputStream {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CountBuffered(int positions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Next TakeLocked(v1::WorkerGenerateResponse* message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeOf(uint32_t index, v1::WorkerGenerateResponse* message)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FillSummary(v1::Summary* summary) const
@@ -134,13 +144,15 @@ class OutputStream {
   const Clock::time_point start_ = Clock::now();
 
   std::atomic<bool> wake_is_claimed_ = false;
+  std::atomic<bool> is_abandoned_ = false;
   // Held while the reader runs, so that it never runs after its call.
   absl::Mutex reader_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::function<void()> reader_ ABSL_GUARDED_BY(reader_mutex_);
 
   mutable absl::Mutex mutex_;
   std::vector<Choice> choices_ ABSL_GUARDED_BY(mutex_);
-  int num_buffered_ ABSL_GUARDED_BY(mutex_) = 0;  // positions
+  int num_buffered_ ABSL_GUARDED_BY(mutex_) = 0;    // positions
+  uint64_t num_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // messages
   bool accepted_taken_ ABSL_GUARDED_BY(mutex_) = false;
   bool summary_taken_ ABSL_GUARDED_BY(mutex_) = false;
   int cached_tokens_ ABSL_GUARDED_BY(mutex_) = 0;

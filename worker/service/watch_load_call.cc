@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "common/grpc_status.h"
+#include "worker/service/refused_call.h"
 
 namespace lockstep {
 namespace {
@@ -92,12 +92,6 @@ class WatchLoadCall final : public grpc::ServerWriteReactor<v1::Load> {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-class RefusedCall final : public grpc::ServerWriteReactor<v1::Load> {
- public:
-  explicit RefusedCall(const absl::Status& status) { Finish(ToGrpc(status)); }
-  void OnDone() override { delete this; }
-};
-
 }  // namespace
 
 absl::StatusOr<absl::Duration> WatchInterval(
@@ -119,7 +113,7 @@ grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(
 
 grpc::ServerWriteReactor<v1::Load>* RefuseWatchLoadCall(
     const absl::Status& status) {
-  return new RefusedCall(status);
+  return new RefusedCall<v1::Load>(status);
 }
 
 }  // namespace lockstep

@@ -250,7 +250,7 @@ TEST(WorkerService, ACallIsOpenUntilItsClientHasReadItsEnd) {
 }
 
 TEST(WorkerService, ASlowReaderEndsResourceExhausted) {
-  FakeLeader leader(/*max_buffered_positions=*/8);
+  FakeLeader leader({.stream = {.max_buffered_positions = 8}});
   leader.set_paused(true);
   Call call(leader, Request(200));
   EXPECT_TRUE(call.Next().has_accepted());
