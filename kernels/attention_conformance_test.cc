@@ -94,48 +94,6 @@ class AttentionConformanceTest : public OpsConformanceTest {
     }
   }
 
-  // `out` [head_dim] of a token and head against double precision.
-  //
-  // With u = 2^-24: a score errs by a rounding of u for each dimension of
-  // Σ|q·k|, its weight by as much relatively, and by u times the distance to
-  // the maximum; rescaling adds 4u a block; weighted values are added in a
-  // chain as long as the positions. Roundings are as good as independent, so n
-  // of them are allowed 4·√n instead of n.
-  static void ExpectRight(const AttentionShape& shape, const TokenBatch& batch,
-                          const Cache& cache, const float* q, float scale,
-                          int token, int head, const float* out) {
-    const int dim = shape.head_dim;
-    const int kv_head = head * shape.kv_heads / shape.heads;
-    const int positions = batch.positions[token] + 1;
-    const int first = shape.window == 0 ? 0 : positions - shape.window;
-    const int32_t* pages = batch.page_tables[batch.sequence_of[token]];
-    std::vector<double> sum(dim), magnitude(dim);
-    double total = 0, largest = 0;
-    for (int p = std::max(first, 0); p < positions; ++p) {
-      double score = 0, score_magnitude = 0;
-      for (int d = 0; d < dim; ++d) {
-        const double term = scale * q[d] * cache.Key(pages, p, kv_head, d);
-        score += term;
-        score_magnitude += std::abs(term);
-      }
-      largest = std::max(largest, score_magnitude);
-      const double weight = std::exp(score);
-      total += weight;
-      for (int d = 0; d < dim; ++d) {
-        const double value = weight * cache.Value(pages, p, kv_head, d);
-        sum[d] += value;
-        magnitude[d] += std::abs(value);
-      }
-    }
-    const double roundings = largest * (4 * std::sqrt(dim) + 4) +
-                             4 * std::sqrt(positions) + positions / 16.0 + 16;
-    for (int d = 0; d < dim; ++d) {
-      const double bound = 0x1p-24 * 2 * roundings * magnitude[d] / total;
-      ASSERT_NEAR(out[d], sum[d] / total, bound)
-          << "token " << token << " head " << head << " d " << d;
-    }
-  }
-
   // Half a unit in the last place.
   static double StoredError(KvType type, const float* x, int count, int d) {
     float largest = 0;
@@ -171,26 +129,15 @@ class AttentionConformanceTest : public OpsConformanceTest {
     for (int token = 0; token < view.num_tokens; token += 3) {
       for (int head = 0; head < shape.heads; ++head) {
         const int at = token * row + head * shape.head_dim;
-        ExpectRight(shape, view, cache, &q[at], scale, token, head, &out[at]);
+        ExpectAttentionRight(shape, view, cache, &q[at], scale, token, head,
+                             &out[at]);
       }
     }
   }
 };
 
 TEST_F(AttentionConformanceTest, SameBitsAndRight) {
-  for (const AttentionShape& shape : std::vector<AttentionShape>{
-           {1, 1, 8, 1, {{0, 1}}},
-           {1, 1, 1, 4, {{0, 5}}},
-           {3, 1, 64, 16, {{0, 130}, {63, 64}, {64, 65}, {200, 201}}},
-           {9, 3, 64, 16, {{0, 33}, {127, 129}, {1, 2}}},
-           {4, 2, 33, 16, {{0, 70}, {5, 6}}},
-           {4, 2, 33, 64, {{60, 70}}},
-           {4, 4, 80, 8, {{60, 70}, {0, 17}}},
-           {5, 2, 48, 64, {{0, 9}, {70, 75}}},
-           {8, 1, 128, 32, {{0, 20}, {100, 140}}},
-           {70, 1, 16, 2, {{0, 18}}},
-           {2, 1, 512, 256, {{0, 3}, {300, 302}}},
-       }) {
+  for (const AttentionShape& shape : AwkwardAttentionShapes()) {
     for (KvType type : kKvTypes) ExpectSameBitsAndRight(type, shape);
   }
 }

@@ -20,6 +20,11 @@ namespace lockstep::kernels {
 
 inline constexpr uint32_t kSeed = 20240517;
 
+// Lengths of rows: of one element, around vectors, warps and blocks, and of
+// models.
+inline constexpr int kRowDims[] = {1,  2,  3,  7,   15,  16,  17,
+                                   31, 33, 64, 100, 576, 1536};
+
 // One instruction set on some threads, ready to run.
 struct Backend {
   std::string name;
