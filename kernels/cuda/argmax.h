@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/cuda_types.h"
+
+namespace lockstep::cuda {
+
+// ids[i] = where row i of logits [rows, vocabulary] is largest, rows `stride`
+// floats apart: the greedy choice. NaN counts as minus infinity, ties go to the
+// lower id, as in the worker's sampler.
+CudaError ArgMax(const float* logits, int64_t stride, int rows, int vocabulary,
+                 uint32_t* ids, Stream stream);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/cuda_types.h"
+#include "kernels/cuda/emulation/grid.h"
+
+// What tests of kernels on the emulation share.
+namespace lockstep::cuda {
+
+inline float AsFloat(float x) { return x; }
+inline float AsFloat(BFloat16 x) {
+  return std::bit_cast<float>(static_cast<uint32_t>(x.bits) << 16);
+}
+
+// Half a unit in the last place of T, relative.
+template <typename T>
+constexpr double Rounding() {
+  return sizeof(T) == sizeof(float) ? 0x1p-24 : 0x1p-8;
+}
+
+// Normally distributed numbers that T has.
+template <typename T>
+std::vector<T> RandomValues(size_t count, std::mt19937& random,
+                            float scale = 1) {
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<T> values(count);
+  for (T& value : values) {
+    const float x = normal(random);
+    if constexpr (sizeof(T) == sizeof(float)) {
+      value = x;
+    } else {
+      value = {static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16)};
+    }
+  }
+  return values;
+}
+
+template <typename T>
+std::vector<float> Floats(const std::vector<T>& values) {
+  std::vector<float> floats;
+  for (T value : values) floats.push_back(AsFloat(value));
+  return floats;
+}
+
+// What `run` leaves in `out`, which starts with all bits set. Empty if the
+// emulation stopped it.
+template <typename T, typename Run>
+std::vector<T> RunIn(const emulation::Conduct& conduct, std::vector<T> out,
+                     const Run& run) {
+  emulation::SetConduct(conduct);
+  const CudaError error = run(out.data());
+  emulation::SetConduct({});
+  return error == kCudaSuccess ? out : std::vector<T>();
+}
+
+template <typename T>
+bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+// Runs a kernel with its threads in every order: what it leaves in `out` must
+// not depend on it. Returns that.
+template <typename T, typename Run>
+std::vector<T> SameInEveryOrder(const std::vector<T>& out, const Run& run) {
+  const std::vector<T> first = RunIn({}, out, run);
+  EXPECT_EQ(first.size(), out.size()) << "the kernel did not end";
+  for (emulation::Order order :
+       {emulation::Order::kReverse, emulation::Order::kShuffled}) {
+    EXPECT_TRUE(SameBits(RunIn({order}, out, run), first))
+        << "in order " << static_cast<int>(order);
+  }
+  return first;
+}
+
+// Takes each barrier that `run` passes out of its kernels, one after the other:
+// in some order of threads the result must change, or the barrier be missed.
+// `expected` is how many there are.
+template <typename T, typename Run>
+void ExpectNeedsEachBarrier(size_t expected, const std::vector<T>& out,
+                            const Run& run) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer itself reports what lacks a barrier";
+#endif
+  emulation::TakeBarrierSites();
+  const std::vector<T> right = RunIn({}, out, run);
+  const std::vector<emulation::Site> sites = emulation::TakeBarrierSites();
+  EXPECT_EQ(sites.size(), expected);
+  for (const emulation::Site& site : sites) {
+    bool missed = false;
+    for (emulation::Order order : emulation::kOrders) {
+      missed |= !SameBits(RunIn({order, &site}, out, run), right);
+    }
+    EXPECT_TRUE(missed) << "nothing needs the barrier at " << site.file << ":"
+                        << site.line;
+  }
+}
+
+}  // namespace lockstep::cuda
