@@ -1,0 +1,65 @@
+#include "tests/testing/device/fake_cuda.h"
+
+#include <dlfcn.h>
+#include <glog/logging.h>
+
+#include "tests/testing/device/fake_cuda_control.h"
+
+namespace lockstep {
+namespace {
+
+// Where Bazel puts it for tests.
+constexpr char kLibrary[] = "tests/testing/device/fake_cuda_driver.so";
+
+template <typename Function>
+Function* Find(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+constexpr int kVersion = 13000;
+constexpr int64_t kMemoryBytes = 1 << 30;
+
+}  // namespace
+
+FakeCuda::FakeCuda()
+    : library_(kLibrary), handle_(dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL)) {
+  CHECK(handle_ != nullptr) << dlerror();
+}
+
+FakeCuda::~FakeCuda() {
+  Fail("", 0, 0);
+  FailNccl(-1, 0);
+  Delay(0, 0);
+  Hold(false);
+  SetMachine(1, kVersion, kMemoryBytes);
+  dlclose(handle_);
+}
+
+void FakeCuda::Fail(const std::string& call, int nth, int code) {
+  Find<decltype(FakeCudaFail)>(handle_, "FakeCudaFail")(call.c_str(), nth,
+                                                        code);
+}
+
+void FakeCuda::Delay(unsigned seed, int most_us) {
+  Find<decltype(FakeCudaDelay)>(handle_, "FakeCudaDelay")(seed, most_us);
+}
+
+void FakeCuda::Hold(bool hold) {
+  Find<decltype(FakeCudaHold)>(handle_, "FakeCudaHold")(hold);
+}
+
+void FakeCuda::SetMachine(int devices, int driver_version,
+                          int64_t memory_bytes) {
+  Find<decltype(FakeCudaMachine)>(handle_, "FakeCudaMachine")(
+      devices, driver_version, memory_bytes);
+}
+
+void FakeCuda::FailNccl(int rank, int code) {
+  Find<decltype(FakeNcclError)>(handle_, "FakeNcclError")(rank, code);
+}
+
+int FakeCuda::alive() const {
+  return Find<decltype(FakeCudaAlive)>(handle_, "FakeCudaAlive")();
+}
+
+}  // namespace lockstep

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep {
+
+// The fake driver of fake_cuda_driver.cc, with NCCL beside it, and how a test
+// drives it: see fake_cuda_control.h. One at a time; its end undoes what was
+// set.
+//
+//   FakeCuda fake;
+//   auto driver = CudaDriver::Load(fake.library());
+//   fake.Fail("cuMemAlloc_v2", /*nth=*/2, /*code=*/2);
+class FakeCuda {
+ public:
+  FakeCuda();
+  ~FakeCuda();
+  FakeCuda(const FakeCuda&) = delete;
+  FakeCuda& operator=(const FakeCuda&) = delete;
+
+  const std::string& library() const { return library_; }
+
+  void Fail(const std::string& call, int nth, int code);
+  void Delay(unsigned seed, int most_us);
+  void Hold(bool hold);
+  void SetMachine(int devices, int driver_version, int64_t memory_bytes);
+  void FailNccl(int rank, int code);
+  int alive() const;
+
+ private:
+  const std::string library_;
+  void* const handle_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,56 @@
+#include "tests/testing/device/fake_cuda_machine.h"
+
+#include "tests/testing/device/fake_cuda_control.h"
+
+namespace lockstep::fake_cuda {
+
+Machine& machine() {
+  static Machine machine;
+  return machine;
+}
+
+int Enter(const char* call) {
+  Machine& m = machine();
+  if (m.code == 0 || (!m.failing.empty() && m.failing != call)) return kSuccess;
+  if (m.fails_in > 1) {
+    --m.fails_in;
+    return kSuccess;
+  }
+  return m.code;
+}
+
+extern "C" {
+
+void FakeCudaFail(const char* call, int nth, int code) {
+  const std::lock_guard lock(machine().mutex);
+  machine().failing = call;
+  machine().fails_in = nth;
+  machine().code = code;
+}
+
+void FakeCudaDelay(unsigned seed, int most_us) {
+  const std::lock_guard lock(machine().mutex);
+  machine().random.seed(seed);
+  machine().most_us = most_us;
+}
+
+void FakeCudaHold(int hold) {
+  const std::lock_guard lock(machine().mutex);
+  machine().held = hold != 0;
+  machine().changed.notify_all();
+}
+
+void FakeCudaMachine(int devices, int driver_version, long long memory_bytes) {
+  const std::lock_guard lock(machine().mutex);
+  machine().devices = devices;
+  machine().version = driver_version;
+  machine().total = memory_bytes;
+}
+
+int FakeCudaAlive() {
+  const std::lock_guard lock(machine().mutex);
+  return machine().alive + static_cast<int>(machine().allocations.size());
+}
+}
+
+}  // namespace lockstep::fake_cuda

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <string>
+
+// What the fake driver's calls share.
+namespace lockstep::fake_cuda {
+
+struct CUstream_st;
+
+inline constexpr int kSuccess = 0;
+inline constexpr int kInvalidValue = 1;
+inline constexpr int kOutOfMemory = 2;
+inline constexpr int kNoDevice = 100;
+inline constexpr int kInvalidContext = 201;
+inline constexpr int kNotReady = 600;
+inline constexpr int kIllegalAddress = 700;
+
+// One lock for all of it: this is no place to be fast.
+struct Machine {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int devices = 1;
+  int version = 13000;
+  int64_t total = 1 << 30, used = 0;
+  std::map<void*, size_t> allocations;
+  int alive = 0;    // contexts, streams, events, page-locked memory
+  int pending = 0;  // work on all streams
+  bool held = false;
+  int most_us = 0;
+  std::minstd_rand random;
+  std::string failing;
+  int fails_in = 0, code = 0;
+  int nccl_rank = -1, nccl_error = 0;  // whose communicator fails, and how
+};
+
+Machine& machine();
+
+// Whether this thread has a context.
+inline thread_local bool current = false;
+
+// Under the lock: what a call returns before it has done anything.
+int Enter(const char* call);
+
+// Runs `then` under the lock, unless the call fails.
+template <typename Then>
+int Call(const char* call, Then then) {
+  std::unique_lock lock(machine().mutex);
+  if (const int error = Enter(call); error != kSuccess) return error;
+  return then(lock);
+}
+
+// Memory is freed when nothing runs that may use it, as CUDA does.
+inline void AwaitAll(std::unique_lock<std::mutex>& lock) {
+  machine().changed.wait(lock, [] { return machine().pending == 0; });
+}
+
+// Puts work on a stream.
+int Enqueue(const char* call, CUstream_st* stream, std::function<void()> work);
+
+}  // namespace lockstep::fake_cuda
