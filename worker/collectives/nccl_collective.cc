@@ -1,0 +1,181 @@
+#include "worker/collectives/nccl_collective.h"
+
+#include <absl/strings/str_cat.h>
+#include <pthread.h>
+
+#include <utility>
+
+#include "common/status_macros.h"
+#include "worker/collectives/operation.h"
+
+namespace lockstep {
+namespace {
+
+// How often a call that waits looks: often at first, as most take microseconds.
+constexpr auto kFirstLook = std::chrono::microseconds(2);
+constexpr auto kLongestLook = std::chrono::milliseconds(1);
+
+}  // namespace
+
+absl::StatusOr<NcclApi::UniqueId> NcclCollective::NewId(
+    const NcclLibrary* nccl) {
+  NcclApi::UniqueId id;
+  LOCKSTEP_RETURN_IF_ERROR(nccl->Check(nccl->api().get_unique_id(&id),
+                                       "ncclGetUniqueId", "this machine"));
+  return id;
+}
+
+absl::StatusOr<std::unique_ptr<NcclCollective>> NcclCollective::Join(
+    const NcclLibrary* nccl, CudaStream* stream, const NcclApi::UniqueId& id,
+    const Options& options) {
+  std::unique_ptr<NcclCollective> collective(
+      new NcclCollective(nccl, stream, options));
+  LOCKSTEP_RETURN_IF_ERROR(collective->Init(id));
+  collective->watch_ = std::thread([watched = collective.get()] {
+    pthread_setname_np(pthread_self(), "nccl-watch");
+    watched->Watch();
+  });
+  return collective;
+}
+
+NcclCollective::NcclCollective(const NcclLibrary* nccl, CudaStream* stream,
+                               const Options& options)
+    : nccl_(nccl), stream_(stream), options_(options) {}
+
+NcclCollective::~NcclCollective() {
+  {
+    const std::lock_guard lock(mutex_);
+    destroyed_ = true;
+    changed_.notify_all();
+  }
+  if (watch_.joinable()) watch_.join();
+  End(absl::CancelledError("destroyed"));
+}
+
+absl::Status NcclCollective::Init(const NcclApi::UniqueId& id) {
+  NcclApi::Config config;
+  config.blocking = 0;
+  const NcclApi::Result result = nccl_->api().init_rank(
+      &communicator_, options_.size, id, options_.rank, &config);
+  const std::string what =
+      absl::StrCat("the start of NCCL with ", options_.size, " ranks");
+  if (result != NcclApi::kInProgress) {
+    LOCKSTEP_RETURN_IF_ERROR(nccl_->Check(result, "ncclCommInitRankConfig",
+                                          stream_->device().name()));
+  }
+  return WaitFor(what, options_.timeout,
+                 []() -> absl::StatusOr<bool> { return true; });
+}
+
+absl::Status NcclCollective::AllReduceSum(absl::Span<float> data) {
+  ++num_all_reduces_;
+  return Run("ncclAllReduce", ReduceOperation(data.size()),
+             [&](NcclApi::Communicator communicator) {
+               return nccl_->api().all_reduce(
+                   data.data(), data.data(), data.size(), NcclApi::kFloat32,
+                   NcclApi::kSum, communicator, stream_->handle());
+             });
+}
+
+absl::Status NcclCollective::AllGather(absl::Span<const float> in,
+                                       absl::Span<float> out) {
+  ++num_all_gathers_;
+  return Run("ncclAllGather", GatherOperation(in.size()),
+             [&](NcclApi::Communicator communicator) {
+               return nccl_->api().all_gather(in.data(), out.data(), in.size(),
+                                              NcclApi::kFloat32, communicator,
+                                              stream_->handle());
+             });
+}
+
+absl::Status NcclCollective::Run(const char* call, uint64_t operation,
+                                 const Enqueue& enqueue) {
+  absl::Status status = Start(call, enqueue);
+  if (status.ok()) {
+    status = WaitFor(OperationName(operation), timeout_,
+                     [this] { return stream_->Done(); });
+  }
+  // A call that did not end leaves nothing that another could follow.
+  if (!status.ok()) End(status);
+  return status;
+}
+
+// Under the lock, so that no abort frees the communicator meanwhile; being
+// non-blocking it returns at once.
+absl::Status NcclCollective::Start(const char* call, const Enqueue& enqueue) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_.ok()) return ended_;
+  const NcclApi::Result result = enqueue(communicator_);
+  if (result == NcclApi::kInProgress) return absl::OkStatus();
+  return nccl_->Check(result, call, stream_->device().name());
+}
+
+absl::Status NcclCollective::WaitFor(
+    const std::string& what, absl::Duration timeout,
+    absl::FunctionRef<absl::StatusOr<bool>()> done) {
+  const bool limited = timeout < absl::InfiniteDuration();
+  const Clock::time_point end =
+      Clock::now() + (limited ? absl::ToChronoNanoseconds(timeout)
+                              : std::chrono::nanoseconds(0));
+  for (Clock::duration look = kFirstLook;; look *= 2) {
+    bool in_progress = false;
+    LOCKSTEP_RETURN_IF_ERROR(AsyncError(&in_progress));
+    if (!in_progress) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const bool is_done, done());
+      if (is_done) return absl::OkStatus();
+    }
+    if (limited && Clock::now() >= end) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(what, ": not all ranks came within ",
+                       absl::FormatDuration(timeout), "."));
+    }
+    if (look > kLongestLook) look = kLongestLook;
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, look, [this] { return !ended_.ok(); });
+  }
+}
+
+absl::Status NcclCollective::AsyncError(bool* in_progress) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_.ok()) return ended_;
+  NcclApi::Result state = NcclApi::kSuccess;
+  LOCKSTEP_RETURN_IF_ERROR(
+      nccl_->Check(nccl_->api().async_error(communicator_, &state),
+                   "ncclCommGetAsyncError", stream_->device().name()));
+  *in_progress = state == NcclApi::kInProgress;
+  if (*in_progress) return absl::OkStatus();
+  return nccl_->Check(state, "NCCL", stream_->device().name());
+}
+
+void NcclCollective::Abort(absl::string_view reason) {
+  End(absl::UnavailableError(reason));
+}
+
+// What is on the stream ends with the communicator.
+void NcclCollective::End(const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_.ok()) return;
+  ended_ = status;
+  if (communicator_ != nullptr) nccl_->api().abort(communicator_);
+  communicator_ = nullptr;
+  changed_.notify_all();
+}
+
+void NcclCollective::Watch() {
+  const auto period = absl::ToChronoNanoseconds(options_.watch_period);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, period,
+                            [this] { return destroyed_ || !ended_.ok(); })) {
+    lock.unlock();
+    bool in_progress = false;
+    const absl::Status status = AsyncError(&in_progress);
+    if (!status.ok()) {
+      End(status);
+      if (options_.failed) options_.failed(status);
+      return;
+    }
+    lock.lock();
+  }
+}
+
+}  // namespace lockstep

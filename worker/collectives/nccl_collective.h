@@ -1,0 +1,112 @@
+#pragma once
+
+#include <absl/functional/function_ref.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "worker/collectives/collective.h"
+#include "worker/collectives/nccl_library.h"
+#include "worker/device/cuda_stream.h"
+
+namespace lockstep {
+
+// Ranks with a GPU each, over NCCL.
+//
+//   LOCKSTEP_ASSIGN_OR_RETURN(const NcclApi::UniqueId id,
+//                             NcclCollective::NewId(nccl));  // rank 0
+//   …id goes to the other ranks…
+//   LOCKSTEP_ASSIGN_OR_RETURN(
+//       auto collective,
+//       NcclCollective::Join(nccl, stream, id, {.rank = rank, .size = size}));
+//
+// Tensors lie in the memory of the stream's device. A call is put on the stream
+// and waited for, so that a step of it that hangs is seen: the communicator is
+// non-blocking, and what waits looks at the stream, at NCCL's asynchronous
+// errors and at the time limit. All ranks get the same bits; unlike those of
+// the other implementations they are not of the sum in rank order.
+//
+// A thread, "nccl-watch", looks for asynchronous errors between calls: the
+// first one aborts, and is told once to `failed`. NCCL names no rank, so no
+// message says which did not come.
+class NcclCollective final : public Collective {
+ public:
+  static absl::StatusOr<NcclApi::UniqueId> NewId(const NcclLibrary* nccl);
+
+  struct Options {
+    int rank = 0;
+    int size = 1;
+    // For all ranks to have joined.
+    absl::Duration timeout = absl::InfiniteDuration();
+    absl::Duration watch_period = absl::Milliseconds(200);
+    // On the thread "nccl-watch"; must not block.
+    std::function<void(const absl::Status&)> failed = nullptr;
+  };
+
+  // Blocks until all ranks have joined. DEADLINE_EXCEEDED when they have not in
+  // time. Library and stream must outlive the result, and graphs that captured
+  // its calls must not.
+  static absl::StatusOr<std::unique_ptr<NcclCollective>> Join(
+      const NcclLibrary* nccl, CudaStream* stream, const NcclApi::UniqueId& id,
+      const Options& options);
+
+  ~NcclCollective() override;
+
+  int rank() const override { return options_.rank; }
+  int size() const override { return options_.size; }
+  absl::Status AllReduceSum(absl::Span<float> data) override;
+  absl::Status AllGather(absl::Span<const float> in,
+                         absl::Span<float> out) override;
+  void SetTimeout(absl::Duration timeout) override { timeout_ = timeout; }
+  // Of this rank alone: others learn of it by the group, or by their limits.
+  void Abort(absl::string_view reason) override;
+  int64_t num_all_reduces() const override { return num_all_reduces_; }
+  int64_t num_all_gathers() const override { return num_all_gathers_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Enqueue = absl::FunctionRef<NcclApi::Result(NcclApi::Communicator)>;
+
+  NcclCollective(const NcclLibrary* nccl, CudaStream* stream,
+                 const Options& options);
+
+  absl::Status Init(const NcclApi::UniqueId& id);
+  // Waits until `done` says so, nothing of NCCL's is in progress, or the end.
+  absl::Status WaitFor(const std::string& what, absl::Duration timeout,
+                       absl::FunctionRef<absl::StatusOr<bool>()> done);
+  // OK, an asynchronous error, or what the abort left; InProgress is OK, and
+  // shows in *in_progress.
+  absl::Status AsyncError(bool* in_progress);
+  absl::Status Run(const char* call, uint64_t operation,
+                   const Enqueue& enqueue);
+  absl::Status Start(const char* call, const Enqueue& enqueue);
+  void End(const absl::Status& status);
+  void Watch();
+
+  const NcclLibrary* const nccl_;
+  CudaStream* const stream_;
+  const Options options_;
+  absl::Duration timeout_ = absl::InfiniteDuration();
+  std::atomic<int64_t> num_all_reduces_ = 0;
+  std::atomic<int64_t> num_all_gathers_ = 0;
+
+  std::mutex mutex_;  // of all below; absl's waits follow the wall clock
+  std::condition_variable changed_;
+  NcclApi::Communicator communicator_ = nullptr;
+  absl::Status ended_;
+  bool destroyed_ = false;
+
+  std::thread watch_;
+};
+
+}  // namespace lockstep

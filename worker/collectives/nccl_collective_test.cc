@@ -1,0 +1,199 @@
+// NCCL's collective on a fake NCCL and a fake driver: what it computes, and how
+// it ends when ranks do not come, when NCCL fails, and when it is aborted.
+#include "worker/collectives/nccl_collective.h"
+
+#include <absl/status/status.h>
+#include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/device/fake_cuda.h"
+#include "worker/collectives/nccl_library.h"
+#include "worker/device/cuda_device.h"
+#include "worker/device/cuda_driver.h"
+#include "worker/device/cuda_stream.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr int kRemoteError = 6;
+
+template <typename T>
+T Value(absl::StatusOr<T> result) {
+  EXPECT_TRUE(result.ok()) << result.status();
+  return *std::move(result);
+}
+
+class NcclCollectiveTest : public testing::Test {
+ protected:
+  // On a thread of each rank: its collective, or why it has none.
+  using Joined = absl::StatusOr<std::unique_ptr<NcclCollective>>;
+
+  void OnRanks(int size, int present, NcclCollective::Options options,
+               const std::function<void(Joined)>& run) {
+    const NcclApi::UniqueId id = Value(NcclCollective::NewId(nccl_.get()));
+    options.size = size;
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < present; ++rank) {
+      options.rank = rank;
+      ranks.emplace_back([this, id, options, &run] {
+        ASSERT_TRUE(device_->MakeCurrent().ok());
+        const auto stream = Value(CudaStream::Create(device_.get()));
+        run(NcclCollective::Join(nccl_.get(), stream.get(), id, options));
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+  }
+
+  void OnAll(int size, const std::function<void(NcclCollective*)>& run) {
+    OnRanks(size, size, {}, [&](Joined collective) {
+      ASSERT_TRUE(collective.ok()) << collective.status();
+      run(collective->get());
+    });
+  }
+
+  FakeCuda fake_;
+  const std::unique_ptr<NcclLibrary> nccl_ =
+      Value(NcclLibrary::Load(fake_.library()));
+  const std::unique_ptr<CudaDriver> driver_ =
+      Value(CudaDriver::Load(fake_.library()));
+  const std::unique_ptr<CudaDevice> device_ =
+      Value(CudaDevice::Open(driver_.get(), 0));
+};
+
+TEST(NcclLibrary, SaysInOneSentenceThatThereIsNone) {
+  EXPECT_THAT(
+      std::string(NcclLibrary::Load("libnccl_of_nobody.so").status().message()),
+      HasSubstr("There is no NCCL on this machine: libnccl_of_nobody.so"));
+  EXPECT_EQ(NcclLibrary::Load("libm.so.6").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(NcclCollectiveTest, SumsAndGathersOverAllRanks) {
+  for (int size : {1, 2, 4}) {
+    fake_.Delay(size, /*most_us=*/200);
+    OnAll(size, [&](NcclCollective* collective) {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<float> sum(1 + round, collective->rank() + round);
+        ASSERT_TRUE(collective->AllReduceSum(absl::MakeSpan(sum)).ok());
+        EXPECT_THAT(sum, Each(size * round + size * (size - 1) / 2));
+        std::vector<float> own = {float(round), float(collective->rank())};
+        std::vector<float> all(2 * size);
+        ASSERT_TRUE(collective->AllGather(own, absl::MakeSpan(all)).ok());
+        for (int rank = 0; rank < size; ++rank) {
+          EXPECT_EQ(all[2 * rank], round);
+          EXPECT_EQ(all[2 * rank + 1], rank);
+        }
+      }
+      EXPECT_EQ(collective->num_all_reduces(), 20);
+      EXPECT_EQ(collective->num_all_gathers(), 20);
+    });
+  }
+}
+
+TEST_F(NcclCollectiveTest, JoiningEndsWhenARankDoesNotCome) {
+  const int alive = fake_.alive();
+  OnRanks(/*size=*/3, /*present=*/2, {.timeout = absl::Milliseconds(50)},
+          [](Joined collective) {
+            EXPECT_EQ(collective.status(),
+                      absl::DeadlineExceededError(
+                          "the start of NCCL with 3 ranks: not all ranks came "
+                          "within 50ms."));
+          });
+  EXPECT_EQ(fake_.alive(), alive);
+}
+
+TEST_F(NcclCollectiveTest, ACallEndsWhenARankDoesNotCome) {
+  OnAll(2, [&](NcclCollective* collective) {
+    if (collective->rank() == 1) return;
+    collective->SetTimeout(absl::Milliseconds(50));
+    std::vector<float> data(8);
+    const absl::Status late = collective->AllReduceSum(absl::MakeSpan(data));
+    EXPECT_EQ(late, absl::DeadlineExceededError(
+                        "an all-reduce of 8 floats: not all ranks came within "
+                        "50ms."));
+    EXPECT_EQ(collective->AllReduceSum(absl::MakeSpan(data)), late);
+  });
+}
+
+TEST_F(NcclCollectiveTest, AbortEndsACallInProgressWithItsReason) {
+  OnAll(2, [&](NcclCollective* collective) {
+    if (collective->rank() == 1) return;
+    absl::Notification began;
+    std::thread aborter([&] {
+      began.WaitForNotification();
+      collective->Abort("rank 1 lost its power supply");
+      collective->Abort("a second reason");
+    });
+    float value = 1;
+    began.Notify();
+    EXPECT_EQ(collective->AllReduceSum({&value, 1}),
+              absl::UnavailableError("rank 1 lost its power supply"));
+    aborter.join();
+    EXPECT_EQ(collective->AllGather({&value, 1}, {&value, 1}),
+              absl::UnavailableError("rank 1 lost its power supply"));
+  });
+}
+
+TEST_F(NcclCollectiveTest, AnAsynchronousErrorEndsACall) {
+  OnAll(2, [&](NcclCollective* collective) {
+    if (collective->rank() == 1) return;
+    fake_.FailNccl(/*rank=*/0, kRemoteError);
+    float value = 1;
+    EXPECT_EQ(collective->AllReduceSum({&value, 1}),
+              absl::UnavailableError(
+                  "NCCL on device 0 (Fake GPU): remote process exited or there "
+                  "was a network error (6), the fake's own words"));
+  });
+}
+
+TEST_F(NcclCollectiveTest, AnAsynchronousErrorBetweenCallsIsTold) {
+  absl::Notification told;
+  absl::Status failure;
+  const NcclCollective::Options options = {
+      .watch_period = absl::Milliseconds(1),
+      .failed = [&](const absl::Status& status) {
+        failure = status;
+        told.Notify();
+      }};
+  OnRanks(/*size=*/1, /*present=*/1, options, [&](Joined collective) {
+    ASSERT_TRUE(collective.ok()) << collective.status();
+    fake_.FailNccl(/*rank=*/0, kRemoteError);
+    told.WaitForNotification();
+    EXPECT_THAT(std::string(failure.message()), HasSubstr("remote process"));
+    float value = 1;
+    EXPECT_EQ((*collective)->AllReduceSum({&value, 1}), failure);
+  });
+}
+
+TEST_F(NcclCollectiveTest, AFailureOfAnyCallIsAStatusAndLeavesNothingBehind) {
+  for (const char* call : {"ncclCommInitRankConfig", "ncclCommGetAsyncError",
+                           "ncclAllReduce", "cuStreamQuery"}) {
+    SCOPED_TRACE(call);
+    const int alive = fake_.alive();
+    fake_.Fail(call, /*nth=*/1, /*code=*/2);
+    OnRanks(/*size=*/1, /*present=*/1, {}, [](Joined collective) {
+      absl::Status status = collective.status();
+      float value = 1;
+      if (status.ok()) status = (*collective)->AllReduceSum({&value, 1});
+      EXPECT_FALSE(status.ok());
+      EXPECT_THAT(std::string(status.message()),
+                  HasSubstr("on device 0 (Fake GPU): "));
+    });
+    fake_.Fail("", 0, 0);
+    EXPECT_EQ(fake_.alive(), alive);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
