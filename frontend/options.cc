@@ -9,8 +9,8 @@
 #include <set>
 #include <thread>
 
-#include "common/environment_flags.h"
 #include "common/flag_check.h"
+#include "common/program/program_flags.h"
 #include "common/status_macros.h"
 #include "frontend/routing/dns_discovery.h"
 #include "frontend/routing/policy/make_policy.h"
@@ -164,7 +164,7 @@ std::string GatewayOptions::ToString() const {
 absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
   gflags::SetUsageMessage(
       "gateway --model PATH [--listen HOST:PORT] [--workers HOST:PORT,…]");
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+  LOCKSTEP_RETURN_IF_ERROR(ParseProgramFlags(argc, argv));
   return GatewayOptionsFromFlags();
 }
 

@@ -35,9 +35,9 @@ struct GatewayOptions {
   std::string ToString() const;
 };
 
-// From the environment (LOCKSTEP_MODEL, …), then the command line, which wins.
-// The error is one sentence that names the flag. Sets gflags' globals, so once
-// a process.
+// From the command line, the environment and a file: see ParseProgramFlags. The
+// error is one sentence that names the flag. Sets gflags' globals, so once a
+// process.
 absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv);
 
 // The second half of it, on the flags as they are.

@@ -3,8 +3,8 @@
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 
-#include "common/environment_flags.h"
 #include "common/flag_check.h"
+#include "common/program/program_flags.h"
 #include "common/status_macros.h"
 
 DEFINE_string(model, "",
@@ -38,7 +38,7 @@ std::string TokenizerOptions::ToString() const {
 
 absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
   gflags::SetUsageMessage("tokenizer --model PATH [--listen HOST:PORT]");
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+  LOCKSTEP_RETURN_IF_ERROR(ParseProgramFlags(argc, argv));
   TokenizerOptions options;
   options.model = FLAGS_model;
   options.listen = FLAGS_listen;

@@ -15,9 +15,9 @@ struct TokenizerOptions {
   std::string ToString() const;
 };
 
-// From the environment (LOCKSTEP_MODEL, …), then the command line, which wins.
-// The error is one sentence that names the flag. Sets gflags' globals, so once
-// a process.
+// From the command line, the environment and a file: see ParseProgramFlags. The
+// error is one sentence that names the flag. Sets gflags' globals, so once a
+// process.
 absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv);
 
 }  // namespace lockstep

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/environment_flags.h"
 #include "common/health/health_board.h"
 #include "common/health/health_server.h"
+#include "common/program/program_flags.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "proto/worker.grpc.pb.h"
@@ -145,7 +145,7 @@ absl::Status RunFollower(const WorkerOptions& options,
 
 absl::Status Run(int argc, char** argv) {
   const Arguments arguments(argv + 1, argv + argc);
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+  LOCKSTEP_RETURN_IF_ERROR(ParseProgramFlags(argc, argv));
   LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions options, OptionsFromFlags());
   LOG(INFO) << options.ToString();
   // Until a leader serves, or a follower has joined.

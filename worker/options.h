@@ -34,8 +34,7 @@ struct WorkerOptions {
   std::string ToString() const;
 };
 
-// Reads the flags of this binary, after SetFlagsFromEnvironment and
-// ParseCommandLineFlags. INVALID_ARGUMENT names the flag, its value and limit.
+// Reads the flags of this binary, after ParseProgramFlags. INVALID_ARGUMENT names the flag, its value and limit.
 absl::StatusOr<WorkerOptions> OptionsFromFlags();
 
 // The default of --served_model_name: the last part of the model's path,
