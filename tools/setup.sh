@@ -18,7 +18,7 @@ BUILD_PACKAGES=(
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto bazel-skylib
   libabsl-dev libbenchmark-dev libboost-dev libgflags-dev libgloo-dev libgmock-dev
   libgoogle-glog-dev libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev
-  nlohmann-json3-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev
+  nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev
 )
 DEV_PACKAGES=(
   clang-16 clang-format-16 clang-tidy-16 clangd-16 libclang-rt-16-dev lld-16

@@ -7,16 +7,18 @@
 #include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
 #include "worker/runtime/silent_sink.h"
+#include "worker/worker_metrics.h"
 
 namespace lockstep {
 
 Follower::Follower(const WorkerOptions& options, Rank* rank,
                    Membership membership, GroupFailure* failure,
-                   HealthBoard* health)
+                   HealthBoard* health, MetricBoard* metrics)
     : options_(options),
       rank_(rank),
       failure_(failure),
       health_(health),
+      metrics_(metrics),
       collective_address_(membership.collective_address),
       source_(options.rank.rank, std::move(membership), failure,
               {.watch = {.timeout = options.heartbeat_timeout}}) {
@@ -49,6 +51,12 @@ absl::Status Follower::LoadAndStep() {
                           v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
+  const RankMeters meters = {.rank = options_.rank.rank,
+                             .steps = &step_meter_,
+                             .heartbeats = &source_.heartbeats(),
+                             .collective = rank_->collective()};
+  const MetricBoard::Registration told_metrics = metrics_->Register(
+      [meters](MetricWriter& writer) { CollectRank(meters, writer); });
   health_->Enter(Phase::kLoading, options_.rank.model);
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   health_->Enter(Phase::kReady);
@@ -62,7 +70,8 @@ absl::Status Follower::LoadAndStep() {
                       .step_timeout = options_.step_timeout,
                       .on_step_end = nullptr,
                       .progress = source_.progress(),
-                      .collective = rank_->collective()});
+                      .collective = rank_->collective(),
+                      .meter = &step_meter_});
 }
 
 }  // namespace lockstep

@@ -10,15 +10,16 @@
 #include <utility>
 
 #include "common/error_reason.h"
+#include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
+#include "worker/worker_metrics.h"
 
 namespace lockstep {
 namespace {
 
-constexpr char kVersion[] = "0.1.0";
 constexpr absl::Duration kFollowersTimeout = absl::Seconds(3);
 // For the last messages of streams that have ended.
 constexpr int kServerGraceMs = 500;
@@ -37,8 +38,9 @@ RequestInbox::Limits InboxLimits(const WorkerOptions& options,
 }
 
 // A step's positions fit twice: its reader has a step's time to keep up.
-Admission::Options AdmissionOptions(const Rank& rank) {
+Admission::Options AdmissionOptions(const Rank& rank, RequestMeters* meters) {
   Admission::Options options;
+  options.stream.meters = meters;
   options.stream.max_buffered_positions =
       std::max(options.stream.max_buffered_positions,
                2 * rank.scheduler_options().max_step_tokens);
@@ -72,16 +74,17 @@ WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
 }  // namespace
 
 Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
-               GroupFailure* failure, HealthBoard* health)
+               GroupFailure* failure, HealthBoard* health, MetricBoard* metrics)
     : options_(options),
       rank_(rank),
       failure_(failure),
       health_(health),
+      metrics_(metrics),
       collective_address_(membership.collective_address),
       inbox_(InboxLimits(options, *rank)),
       router_(&inbox_),
       drain_(&admission_, &router_, &inbox_),
-      admission_(&inbox_, &router_, AdmissionOptions(*rank)),
+      admission_(&inbox_, &router_, AdmissionOptions(*rank, &request_meters_)),
       board_(&inbox_),
       source_(std::move(membership), &inbox_, failure,
               {.timeout = options.heartbeat_timeout}),
@@ -129,6 +132,7 @@ absl::Status Leader::Prepare() {
                           v1::COLLECTIVE_FAILED, met);
     return failure_->status();
   }
+  TellMetrics();
   health_->Enter(Phase::kLoading, options_.rank.model);
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   LOG(INFO) << rank_->Description();
@@ -153,7 +157,8 @@ absl::Status Leader::Serve() {
        .step_timeout = options_.step_timeout,
        .on_step_end = [this](const SchedulerStats& stats) { OnStepEnd(stats); },
        .progress = source_.progress(),
-       .collective = rank_->collective()}));
+       .collective = rank_->collective(),
+       .meter = &step_meter_}));
   admission_.timers().Cancel(hurry_timer_);
   LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
   // Of ended streams some clients have not read all; `signals` bounds the wait.
@@ -164,6 +169,25 @@ absl::Status Leader::Serve() {
 void Leader::OnStepEnd(const SchedulerStats& stats) {
   board_.Publish(stats);
   router_.EndStep();
+}
+
+void Leader::TellMetrics() {
+  const RankMeters rank = {.rank = options_.rank.rank,
+                           .steps = &step_meter_,
+                           .heartbeats = &source_.heartbeats(),
+                           .collective = rank_->collective()};
+  const GroupMeters group = {.model_name = options_.served_model_name,
+                             .ranks = options_.rank.size,
+                             .scheduler = rank_->scheduler_options(),
+                             .board = &board_,
+                             .admission = &admission_,
+                             .router = &router_,
+                             .requests = &request_meters_,
+                             .steps = &step_meter_};
+  told_metrics_ = metrics_->Register([rank, group](MetricWriter& writer) {
+    CollectRank(rank, writer);
+    CollectGroup(group, writer);
+  });
 }
 
 void Leader::OnWarm(const absl::Status& status) {

@@ -8,6 +8,7 @@
 
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
+#include "common/metrics/metric_board.h"
 #include "proto/group.pb.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/leader_source.h"
@@ -15,10 +16,12 @@
 #include "worker/group/request_inbox.h"
 #include "worker/options.h"
 #include "worker/runtime/rank.h"
+#include "worker/runtime/step_meter.h"
 #include "worker/service/admission.h"
 #include "worker/service/drain.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
+#include "worker/service/request_meters.h"
 #include "worker/service/warm_up.h"
 #include "worker/service/worker_service.h"
 
@@ -26,15 +29,16 @@ namespace lockstep {
 
 // The leader of a group that has formed.
 //
-//   Leader leader(options, &rank, std::move(membership), &failure, &health);
+//   Leader leader(options, &rank, std::move(membership), &failure, &health,
+//                 &metrics);
 //   absl::Status status = leader.Run();
 //
 // Made and run once, on the main thread.
 class Leader {
  public:
-  // `rank`, which has agreed, `failure` and `health` must outlive this.
+  // `rank`, which has agreed, and all the others must outlive this.
   Leader(const WorkerOptions& options, Rank* rank, Membership membership,
-         GroupFailure* failure, HealthBoard* health);
+         GroupFailure* failure, HealthBoard* health, MetricBoard* metrics);
   ~Leader();
 
   // Loads, warms up and serves. Returns OK after a drain that every follower
@@ -49,6 +53,7 @@ class Leader {
   void Announce();
   void OnFailure(const GroupFailure::Cause& cause);
   void OnStepEnd(const SchedulerStats& stats);
+  void TellMetrics();
   void Hurry();
   void EndOverdueStep();
 
@@ -56,7 +61,10 @@ class Leader {
   Rank* const rank_;
   GroupFailure* const failure_;
   HealthBoard* const health_;
+  MetricBoard* const metrics_;
   const v1::CollectiveAddress collective_address_;
+  RequestMeters request_meters_;
+  StepMeter step_meter_;
   RequestInbox inbox_;
   OutputRouter router_;
   Drain drain_;  // before what times its pauses
@@ -66,8 +74,9 @@ class Leader {
   WorkerService service_;
   std::unique_ptr<GrpcServer> server_;
   WarmUp warm_up_;
-  bool is_announced_ = false;              // OnState's
-  std::atomic<uint64_t> hurry_timer_ = 0;  // 0: none
+  bool is_announced_ = false;               // OnState's
+  std::atomic<uint64_t> hurry_timer_ = 0;   // 0: none
+  MetricBoard::Registration told_metrics_;  // the last: it reads all above
 };
 
 }  // namespace lockstep

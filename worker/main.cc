@@ -13,7 +13,11 @@
 
 #include "common/health/health_board.h"
 #include "common/health/health_server.h"
+#include "common/metrics/metric_board.h"
+#include "common/metrics/metrics_server.h"
+#include "common/metrics/process_metrics.h"
 #include "common/program/program_flags.h"
+#include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "proto/worker.grpc.pb.h"
@@ -27,6 +31,7 @@
 #include "worker/leader.h"
 #include "worker/options.h"
 #include "worker/runtime/rank.h"
+#include "worker/worker_metrics.h"
 
 namespace lockstep {
 namespace {
@@ -83,11 +88,13 @@ absl::StatusOr<Membership> Gather(RendezvousLeader& rendezvous,
 template <typename Role>
 absl::Status RunAs(const WorkerOptions& options, Rank& rank,
                    Membership membership, LocalRanks& local_ranks,
-                   GroupFailure& failure, HealthBoard& health) {
+                   GroupFailure& failure, HealthBoard& health,
+                   MetricBoard& metrics) {
   LOCKSTEP_RETURN_IF_ERROR(rank.Agree(membership.num_pages));
   absl::Status status;
   {
-    Role role(options, &rank, std::move(membership), &failure, &health);
+    Role role(options, &rank, std::move(membership), &failure, &health,
+              &metrics);
     status = role.Run();
   }
   local_ranks.WaitForAll(kLocalRanksTimeout);
@@ -95,7 +102,7 @@ absl::Status RunAs(const WorkerOptions& options, Rank& rank,
 }
 
 absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
-                       HealthBoard& health) {
+                       HealthBoard& health, MetricBoard& metrics) {
   // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
@@ -117,11 +124,12 @@ absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
   LOCKSTEP_ASSIGN_OR_RETURN(Membership membership,
                             Gather(*rendezvous, options, *rank, *local_ranks));
   return RunAs<Leader>(options, *rank, std::move(membership), *local_ranks,
-                       failure, health);
+                       failure, health, metrics);
 }
 
 absl::Status RunFollower(const WorkerOptions& options,
-                         const Arguments& arguments, HealthBoard& health) {
+                         const Arguments& arguments, HealthBoard& health,
+                         MetricBoard& metrics) {
   // As RunLeader's.
   GroupFailure failure{GroupFailure::Options()};
   LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
@@ -140,7 +148,7 @@ absl::Status RunFollower(const WorkerOptions& options,
                  .report_every = kReportEvery,
                  .check = [&] { return local_ranks->Check(); }}));
   return RunAs<Follower>(options, *rank, std::move(membership), *local_ranks,
-                         failure, health);
+                         failure, health, metrics);
 }
 
 absl::Status Run(int argc, char** argv) {
@@ -159,9 +167,20 @@ absl::Status Run(int argc, char** argv) {
                             {v1::Worker::service_full_name()}));
     LOG(INFO) << "health on port " << health_server->port();
   }
-  const absl::Status status = options.is_leader()
-                                  ? RunLeader(options, arguments, health)
-                                  : RunFollower(options, arguments, health);
+  MetricBoard metrics(WorkerMetrics());
+  const auto process = metrics.Register([&health](MetricWriter& writer) {
+    CollectProcess("worker", kVersion, health, writer);
+  });
+  std::unique_ptr<MetricsServer> metrics_server;
+  if (options.metrics_port != 0) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        metrics_server,
+        MetricsServer::Start(absl::StrCat("0.0.0.0:", options.metrics_port),
+                             "metrics_port", &metrics));
+  }
+  const absl::Status status =
+      options.is_leader() ? RunLeader(options, arguments, health, metrics)
+                          : RunFollower(options, arguments, health, metrics);
   if (!status.ok()) health.Enter(Phase::kFailed, status.message());
   return status;
 }

@@ -24,6 +24,9 @@ DEFINE_string(health_listen, "auto",
               "on; port 0 takes a free one. auto: 127.0.0.1:50053 for the "
               "leader, none for other ranks. Empty: none. Ranks that another "
               "one of their host has started have none.");
+DEFINE_int32(metrics_port, 9091,
+             "Port of /metrics, which Prometheus scrapes, 1 to 65535; 0: none. "
+             "Ranks that another one of their host has started have none.");
 DEFINE_int32(tensor_parallel_size, 1, "Ranks of the group, 1 to 64.");
 DEFINE_int32(rank, 0, "This process's rank; 0 leads the group.");
 DEFINE_string(leader_address, "",
@@ -99,6 +102,7 @@ constexpr char kDefaultHealthAddress[] = "127.0.0.1:50053";
 constexpr char kDefaultLeaderAddress[] = "127.0.0.1:7000";
 constexpr char kAnyLocalPort[] = "127.0.0.1:0";
 constexpr int kMostRanks = 64;
+constexpr int kMostPort = 65'535;
 constexpr int kMost = 1 << 20;
 constexpr int kLongestSilence = 86'400;
 
@@ -112,6 +116,8 @@ absl::Status CheckRanges() {
                      size - FLAGS_rank + FLAGS_local_index));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("local_index", FLAGS_local_index, 0, FLAGS_rank));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("metrics_port", FLAGS_metrics_port, 0, kMostPort));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("group_timeout", FLAGS_group_timeout, 1, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
@@ -264,6 +270,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                                   : FLAGS_served_model_name;
   options.listen = FLAGS_listen;
   options.health_listen = health_listen;
+  options.metrics_port = FLAGS_local_index > 0 ? 0 : FLAGS_metrics_port;
   options.leader_address = LeaderAddress(placement.local_ranks);
   options.starts_local_ranks =
       FLAGS_local_index == 0 && options.rank.local_ranks > 1;
@@ -298,6 +305,7 @@ std::string WorkerOptions::ToString() const {
   add("served_model_name", served_model_name);
   add("listen", listen);
   add("health_listen", health_listen);
+  add("metrics_port", metrics_port);
   add("tensor_parallel_size", rank.size);
   add("rank", rank.rank);
   add("leader_address", leader_address);

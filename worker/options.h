@@ -16,6 +16,7 @@ struct WorkerOptions {
   std::string served_model_name;
   std::string listen;          // host:port of the gRPC service, the leader's
   std::string health_listen;   // host:port of the health service; empty: none
+  int metrics_port = 0;        // 0: none
   std::string leader_address;  // host:port of the rendezvous
   int num_nodes = 1;
   int node_rank = 0;
@@ -34,7 +35,8 @@ struct WorkerOptions {
   std::string ToString() const;
 };
 
-// Reads the flags of this binary, after ParseProgramFlags. INVALID_ARGUMENT names the flag, its value and limit.
+// Reads the flags of this binary, after ParseProgramFlags. INVALID_ARGUMENT
+// names the flag, its value and limit.
 absl::StatusOr<WorkerOptions> OptionsFromFlags();
 
 // The default of --served_model_name: the last part of the model's path,

@@ -119,6 +119,7 @@ class Machine:
                 "HOME": str(self.home),
                 "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
                 "LOCKSTEP_HEALTH_LISTEN": "127.0.0.1:0",
+                "LOCKSTEP_METRICS_PORT": "0",
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -33,11 +33,13 @@
 #include "worker/group/request_inbox.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/rank_loop.h"
+#include "worker/runtime/step_meter.h"
 #include "worker/scheduler/scheduler.h"
 #include "worker/service/admission.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/output_stream.h"
+#include "worker/service/request_meters.h"
 #include "worker/weights/model_files.h"
 
 namespace {
@@ -139,11 +141,13 @@ class Leader {
                      .sink = &router_,
                      .failure = &failure_,
                      .step_timeout = absl::Minutes(5),
-                     .on_step_end = [&](const SchedulerStats& stats) {
-                       board_.Publish(stats);
-                       router_.EndStep();
-                       on_step_end(stats);
-                     }});
+                     .on_step_end =
+                         [&](const SchedulerStats& stats) {
+                           board_.Publish(stats);
+                           router_.EndStep();
+                           on_step_end(stats);
+                         },
+                     .meter = &step_meter_});
     EXPECT_TRUE(status.ok()) << status;
   }
 
@@ -162,10 +166,13 @@ class Leader {
   kernels::Ops ops_;
   SingleCollective collective_;
   const std::unique_ptr<ModelEngine> engine_;
+  RequestMeters request_meters_;
+  StepMeter step_meter_;
   RequestInbox inbox_{
       {.max_queued_requests = 2 * kSequences, .max_queued_tokens = 10'000}};
   OutputRouter router_{&inbox_};
-  Admission admission_{&inbox_, &router_, Admission::Options()};
+  Admission admission_{
+      &inbox_, &router_, {.stream = {.meters = &request_meters_}}};
   LoadBoard board_{&inbox_};
   GroupFailure failure_{{}};
   LeaderSource source_{Membership(), &inbox_, &failure_};

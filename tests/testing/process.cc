@@ -35,8 +35,9 @@ std::string InRunfiles(const std::string& binary) {
 
 std::vector<std::string> MergedEnvironment(
     std::map<std::string, std::string> additions) {
-  // A port that others may use; there is no test of two on one.
+  // Ports that others may use; there are tests of two on one.
   additions.emplace("LOCKSTEP_HEALTH_LISTEN", "127.0.0.1:0");
+  additions.emplace("LOCKSTEP_METRICS_PORT", "0");
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));

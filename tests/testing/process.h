@@ -28,7 +28,7 @@ class Process {
  public:
   // `binary` is a path, or one relative to the test's runfiles. `environment`
   // is added to the test's own; what has a health service takes a free port for
-  // it unless it is told another.
+  // it, and what has metrics serves none, unless it is told otherwise.
   static absl::StatusOr<std::unique_ptr<Process>> Start(
       const std::string& binary, const std::vector<std::string>& arguments,
       const std::map<std::string, std::string>& environment = {});

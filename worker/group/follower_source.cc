@@ -33,6 +33,7 @@ FollowerSource::FollowerSource(int rank, Membership membership,
           std::move(membership.links.front()), Link::Options{},
           [this](absl::string_view bytes) { OnBytes(bytes); },
           [this](const absl::Status& why) { OnClosed(why); })),
+      heartbeats_({kLeader}),
       reader_(membership.epoch),
       watch_(rank, {kLeader}, options.watch),
       heartbeat_(io_->context(), options.watch.interval, [this] { Beat(); }) {
@@ -139,6 +140,7 @@ void FollowerSource::OnEvent(FrameReader::Event event) {
     absl::MutexLock lock(&mutex_);
     digests_.push_back(*digest);
   } else if (const auto* heartbeat = std::get_if<v1::Heartbeat>(&event)) {
+    heartbeats_.Count(kLeader);
     watch_.Heard(kLeader, *heartbeat);
   } else {
     const auto& failure = std::get<v1::FirstFailure>(event);

@@ -14,6 +14,7 @@
 #include "worker/group/frame_codec.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
+#include "worker/group/heartbeat_counts.h"
 #include "worker/group/heartbeat_timer.h"
 #include "worker/group/io_thread.h"
 #include "worker/group/link.h"
@@ -46,6 +47,9 @@ class FollowerSource final : public FrameSource {
   // Of this rank, for its step loop.
   StepProgress* progress() { return &progress_; }
 
+  // Of the leader, that have come.
+  const HeartbeatCounts& heartbeats() const { return heartbeats_; }
+
   absl::Status Next(bool idle, Frame* frame) override;
   absl::Status Agree(const Digest& digest) override;
 
@@ -76,6 +80,7 @@ class FollowerSource final : public FrameSource {
   GroupFailure* const failure_;
   const std::unique_ptr<IoThread> io_;
   std::unique_ptr<Link> link_;
+  HeartbeatCounts heartbeats_;
   StepProgress progress_;
   // On the I/O thread.
   FrameReader reader_;

@@ -41,6 +41,7 @@ LeaderSource::LeaderSource(Membership membership, RequestInbox* inbox,
       inbox_(inbox),
       failure_(failure),
       io_(std::move(membership.io)),
+      heartbeats_(RanksAfterTheLeader(membership.links.size())),
       watch_(/*own_rank=*/0, RanksAfterTheLeader(membership.links.size()),
              watch) {
   for (auto& socket : membership.links) {
@@ -194,6 +195,7 @@ void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
 void LeaderSource::OnReport(Follower& follower,
                             const v1::FollowerReport& report) {
   if (report.has_heartbeat()) {
+    heartbeats_.Count(follower.rank);
     watch_.Heard(follower.rank, report.heartbeat());
   } else if (report.has_failure() && IsWronglyMissedBy(report.failure())) {
     failure_->Report(

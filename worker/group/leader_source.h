@@ -16,6 +16,7 @@
 
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
+#include "worker/group/heartbeat_counts.h"
 #include "worker/group/heartbeat_timer.h"
 #include "worker/group/io_thread.h"
 #include "worker/group/link.h"
@@ -45,6 +46,9 @@ class LeaderSource final : public FrameSource {
 
   // Of this rank, for its step loop. Null in a group of one.
   StepProgress* progress() { return followers_.empty() ? nullptr : &progress_; }
+
+  // Of the followers, that have come.
+  const HeartbeatCounts& heartbeats() const { return heartbeats_; }
 
   absl::Status Next(bool idle, Frame* frame) override;
   absl::Status Agree(const Digest& digest) override;
@@ -80,6 +84,7 @@ class LeaderSource final : public FrameSource {
   const std::unique_ptr<IoThread> io_;
   std::vector<std::unique_ptr<Follower>> followers_;
 
+  HeartbeatCounts heartbeats_;
   StepProgress progress_;
   // On the I/O thread.
   PeerWatch watch_;

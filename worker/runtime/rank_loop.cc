@@ -56,6 +56,7 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
                  .history = &history,
                  .watchdog = &watchdog,
                  .progress = parts.progress,
+                 .meter = parts.meter,
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;

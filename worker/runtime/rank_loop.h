@@ -11,6 +11,7 @@
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/step_progress.h"
+#include "worker/runtime/step_meter.h"
 #include "worker/scheduler/scheduler.h"
 
 namespace lockstep {
@@ -32,6 +33,7 @@ struct RankLoopParts {
   StepProgress* progress = nullptr;
   // Whose calls are progress; outlives `progress`. May be null.
   const Collective* collective = nullptr;
+  StepMeter* meter = nullptr;  // may be null
   // The first steps of a group, which have at least kWarmUpTimeout.
   int warm_up_steps = 2;
 };

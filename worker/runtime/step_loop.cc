@@ -72,6 +72,10 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
   Enter(frame_.step, v1::WAITS_FOR_DIGEST);
   const absl::Status status = parts_.source->Agree(digest);
   if (!status.ok()) failure_kind_ = v1::DIGEST_MISMATCH;
+  if (parts_.meter != nullptr && status.ok()) {
+    parts_.meter->OnAgreed();
+    if (!plan.empty()) parts_.meter->OnPlan(plan.num_tokens);
+  }
   return status;
 }
 
@@ -96,6 +100,7 @@ absl::Status StepLoop::CheckPages() {
 
 void StepLoop::Enter(uint64_t step, v1::StepStage stage) {
   if (parts_.progress != nullptr) parts_.progress->Enter(step, stage);
+  if (parts_.meter != nullptr) parts_.meter->Enter(stage);
 }
 
 }  // namespace lockstep

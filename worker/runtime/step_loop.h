@@ -13,6 +13,7 @@
 #include "worker/group/frame_source.h"
 #include "worker/group/step_history.h"
 #include "worker/group/step_progress.h"
+#include "worker/runtime/step_meter.h"
 #include "worker/runtime/step_watchdog.h"
 #include "worker/scheduler/scheduler.h"
 
@@ -35,6 +36,7 @@ class StepLoop {
     StepHistory* history = nullptr;
     StepWatchdog* watchdog = nullptr;
     StepProgress* progress = nullptr;  // may be null: nobody asks
+    StepMeter* meter = nullptr;        // likewise
     // After each step, a failed one too, on the step thread. May be empty.
     std::function<void(const SchedulerStats&)> on_step_end;
   };

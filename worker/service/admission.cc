@@ -99,24 +99,27 @@ v1::ServingState Admission::state() const { return Now().state(); }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::Submit(
     const std::string& request_id, v1::AddRequest request,
-    Clock::time_point deadline) {
-  auto stream = SubmitCall(request_id, std::move(request), deadline);
+    Clock::time_point deadline, std::string caller) {
+  auto stream =
+      SubmitCall(request_id, std::move(request), deadline, std::move(caller));
   if (stream.ok()) {
     counts_.Accepted();
   } else {
-    counts_.Refused();
+    counts_.Refused(stream.status());
   }
   return stream;
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitCall(
     const std::string& request_id, v1::AddRequest request,
-    Clock::time_point deadline) {
+    Clock::time_point deadline, std::string caller) {
+  OutputStream::Options options = options_.stream;
+  options.caller = std::move(caller);
   absl::MutexLock lock(&mutex_);
   LOCKSTEP_RETURN_IF_ERROR(state_.CheckServing());
   if (deadline <= Clock::now()) return DeadlineInQueue();
-  LOCKSTEP_ASSIGN_OR_RETURN(auto stream,
-                            SubmitLocked(request_id, std::move(request)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto stream, SubmitLocked(request_id, std::move(request), options));
   OpenCall& call = open_calls_[stream->number()];
   call.stream = stream;
   if (deadline < kNoDeadline) {
@@ -128,17 +131,19 @@ absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitCall(
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitAnyway(
     const std::string& request_id, v1::AddRequest request) {
   absl::MutexLock lock(&mutex_);
-  return SubmitLocked(request_id, std::move(request));
+  OutputStream::Options options = options_.stream;
+  options.meters = nullptr;
+  return SubmitLocked(request_id, std::move(request), options);
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitLocked(
-    const std::string& request_id, v1::AddRequest request) {
+    const std::string& request_id, v1::AddRequest request,
+    const OutputStream::Options& options) {
   const uint64_t number = last_number_ + 1;
   request.set_request(number);
   auto stream = std::make_shared<OutputStream>(
       request_id.empty() ? absl::StrCat(id_prefix_, number) : request_id,
-      std::make_shared<const v1::AddRequest>(std::move(request)),
-      options_.stream);
+      std::make_shared<const v1::AddRequest>(std::move(request)), options);
   LOCKSTEP_RETURN_IF_ERROR(router_->Register(stream));
   if (const absl::Status added = inbox_->Add(stream->request()); !added.ok()) {
     router_->Unregister(*stream);

@@ -69,12 +69,13 @@ class Admission {
   // `request` is validated, `request_id` its client's name for it; one is made
   // when that is empty. UNAVAILABLE while closed, ALREADY_EXISTS,
   // RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED. The call is open until Leave; at
-  // `deadline` it is ended as by Expire.
+  // `deadline` it is ended as by Expire. `caller` is for the log.
   absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
       const std::string& request_id, v1::AddRequest request,
-      Clock::time_point deadline = kNoDeadline);
+      Clock::time_point deadline = kNoDeadline, std::string caller = "");
 
-  // The same, closed or not, and for nobody's call: for the warm-up.
+  // The same, closed or not, for nobody's call and not metered: for the
+  // warm-up.
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitAnyway(
       const std::string& request_id, v1::AddRequest request);
 
@@ -90,6 +91,9 @@ class Admission {
   void Leave(const OutputStream& stream);
 
   v1::RequestCounts counts() const { return counts_.counts(); }
+  std::map<std::string, uint64_t> refusals() const {
+    return counts_.refusals();
+  }
   // For what else ends requests at a time.
   TimerThread& timers() { return timers_; }
 
@@ -107,11 +111,12 @@ class Admission {
   };
 
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitLocked(
-      const std::string& request_id, v1::AddRequest request)
+      const std::string& request_id, v1::AddRequest request,
+      const OutputStream::Options& options)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitCall(
       const std::string& request_id, v1::AddRequest request,
-      Clock::time_point deadline);
+      Clock::time_point deadline, std::string caller);
   // Its request has ended, its call has not; by now it has taken `num_taken`.
   void Linger(const OutputStream& stream, uint64_t num_taken);
   void LookAfter(OutputStream& stream, uint64_t num_taken);

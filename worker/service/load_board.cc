@@ -40,4 +40,9 @@ v1::Load LoadBoard::load() const {
   return load;
 }
 
+uint64_t LoadBoard::preemptions() const {
+  absl::MutexLock lock(&mutex_);
+  return stats_.preemptions;
+}
+
 }  // namespace lockstep

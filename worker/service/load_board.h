@@ -5,6 +5,7 @@
 #include <absl/time/time.h>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 
 #include "proto/worker.pb.h"
@@ -26,6 +27,7 @@ class LoadBoard {
   void Publish(const SchedulerStats& stats,
                Clock::time_point now = Clock::now());
   v1::Load load() const;
+  uint64_t preemptions() const;
 
   // How long work has been due without a step's end, as far as it was seen: of
   // requests that no step knows of yet, since this was first asked. Zero when

@@ -50,6 +50,11 @@ void OutputRouter::OnEnd(std::function<void(const OutputStream&)> ended) {
   ended_ = std::move(ended);
 }
 
+int OutputRouter::num_live() const {
+  absl::MutexLock lock(&mutex_);
+  return streams_.size();
+}
+
 void OutputRouter::WhenEmpty(std::function<void()> done) {
   {
     absl::MutexLock lock(&mutex_);

@@ -41,6 +41,7 @@ class OutputRouter final : public OutputSink {
   // Null when there is none.
   std::shared_ptr<OutputStream> Find(const std::string& request_id) const;
   std::vector<std::shared_ptr<OutputStream>> Live() const;
+  int num_live() const;
 
   // `ended` is told each request that its last choice has ended, on the thread
   // "streams", before its reader is woken. Null when nobody is told any more;

@@ -28,7 +28,8 @@ OutputStream::OutputStream(std::string request_id,
       choices_(std::max<uint32_t>(request_->sampling().n(), 1)) {
   // An earlier call produced these; they count as this request's output.
   for (uint32_t index = 0; index < choices_.size(); ++index) {
-    choices_[index].num_tokens = ResumeTokens(*request_, index).size();
+    choices_[index].num_resumed = ResumeTokens(*request_, index).size();
+    choices_[index].num_tokens = choices_[index].num_resumed;
     choices_[index].finish_taken = HasEnded(*request_, index);
   }
 }
@@ -38,6 +39,13 @@ void OutputStream::OnFirstScheduled(int cached_tokens) {
   if (scheduled_at_.has_value()) return;
   scheduled_at_ = Clock::now();
   cached_tokens_ = cached_tokens;
+  RequestMeters* const meters = options_.meters;
+  if (meters == nullptr) return;
+  const int prompt_tokens = request_->prompt_token_ids_size();
+  meters->queued.Observe(*scheduled_at_ - start_);
+  meters->prompt_tokens.Observe(prompt_tokens);
+  meters->prompted += prompt_tokens;
+  meters->cached += cached_tokens;
 }
 
 absl::Status OutputStream::OnPromptLogprobs(
@@ -54,9 +62,13 @@ absl::Status OutputStream::OnPromptLogprobs(
 absl::Status OutputStream::OnToken(uint32_t choice, uint32_t token,
                                    std::vector<v1::PositionLogprobs> logprobs) {
   absl::MutexLock lock(&mutex_);
-  last_token_at_ = Clock::now();
-  if (!first_token_at_.has_value()) first_token_at_ = last_token_at_;
-  ++choices_[choice].num_tokens;
+  const Clock::time_point now = Clock::now();
+  Choice& of = choices_[choice];
+  MeterToken(of, now);
+  last_token_at_ = of.last_token_at = now;
+  if (!first_token_at_.has_value()) first_token_at_ = now;
+  if (!of.first_token_at.has_value()) of.first_token_at = now;
+  ++of.num_tokens;
   if (!status_.ok()) return absl::OkStatus();
   LOCKSTEP_RETURN_IF_ERROR(CountBuffered(1));
   v1::TokenDelta& delta = DeltaOf(choice);
@@ -81,10 +93,50 @@ absl::Status OutputStream::CountBuffered(int positions) {
 bool OutputStream::OnFinish(uint32_t choice, v1::FinishReason reason,
                             std::optional<uint32_t> stop_token_id) {
   absl::MutexLock lock(&mutex_);
-  choices_[choice].has_finished = true;
-  choices_[choice].reason = reason;
-  choices_[choice].stop_token_id = stop_token_id;
-  return HasFinished();
+  Choice& of = choices_[choice];
+  of.has_finished = true;
+  of.reason = reason;
+  of.stop_token_id = stop_token_id;
+  MeterChoice(of);
+  if (!HasFinished()) return false;
+  MeterRequest(Clock::now());
+  return true;
+}
+
+void OutputStream::MeterToken(const Choice& choice,
+                              Clock::time_point now) const {
+  RequestMeters* const meters = options_.meters;
+  if (meters == nullptr) return;
+  ++meters->generated;
+  if (!first_token_at_.has_value()) {
+    meters->first_token.Observe(now - start_);
+  } else if (choice.first_token_at.has_value()) {
+    meters->token.Observe(now - choice.last_token_at);
+  }
+}
+
+void OutputStream::MeterChoice(const Choice& choice) const {
+  RequestMeters* const meters = options_.meters;
+  // Of one that an earlier call ended, that call has told.
+  if (meters == nullptr || choice.finish_taken) return;
+  ++(choice.reason == v1::STOP     ? meters->stopped
+     : choice.reason == v1::LENGTH ? meters->cut
+                                   : meters->aborted);
+  const uint32_t generated = choice.num_tokens - choice.num_resumed;
+  meters->generated_tokens.Observe(generated);
+  if (generated < 2) return;
+  meters->mean_token.Observe((choice.last_token_at - *choice.first_token_at) /
+                             (generated - 1));
+}
+
+void OutputStream::MeterRequest(Clock::time_point now) const {
+  RequestMeters* const meters = options_.meters;
+  if (meters == nullptr) return;
+  meters->total.Observe(now - start_);
+  if (!scheduled_at_.has_value() || !first_token_at_.has_value()) return;
+  meters->prefill.Observe(*first_token_at_ - *scheduled_at_);
+  meters->decode.Observe(*last_token_at_ - *first_token_at_);
+  meters->computed.Observe(*last_token_at_ - *scheduled_at_);
 }
 
 bool OutputStream::was_scheduled() const {
@@ -179,8 +231,8 @@ std::string OutputStream::Description() const {
                              : "UNFINISHED");
   };
   std::string line = absl::StrCat(
-      "request ", request_id_,
-      " prompt_tokens=", request_->prompt_token_ids_size(),
+      "request ", request_id_, options_.caller.empty() ? "" : " ",
+      options_.caller, " prompt_tokens=", request_->prompt_token_ids_size(),
       " cached_tokens=", cached_tokens_, " completion_tokens=", NumTokens(),
       " first_token_ms=", MicrosecondsTo(first_token_at_) / 1000,
       " total_ms=", MicrosecondsTo(Clock::now()) / 1000,

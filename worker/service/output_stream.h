@@ -17,6 +17,7 @@
 
 #include "proto/group.pb.h"
 #include "proto/worker.pb.h"
+#include "worker/service/request_meters.h"
 
 namespace lockstep {
 
@@ -43,6 +44,10 @@ class OutputStream {
 
   struct Options {
     int max_buffered_positions = 4096;  // at least those of one step
+    // Is told what becomes of the request; must outlive this, may be null.
+    RequestMeters* meters = nullptr;
+    // Whose request it is, for the log: "trace=…"; may be empty.
+    std::string caller = {};
   };
 
   enum class Next { kMessage, kNothing, kEnd };
@@ -116,10 +121,19 @@ class OutputStream {
     bool has_finished = false;
     bool finish_taken = false;
     uint32_t num_tokens = 0;
+    uint32_t num_resumed = 0;  // of them, which an earlier call produced
+    std::optional<Clock::time_point> first_token_at;
+    Clock::time_point last_token_at;
     v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
     std::optional<uint32_t> stop_token_id;
   };
 
+  void MeterToken(const Choice& choice, Clock::time_point now) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void MeterChoice(const Choice& choice) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void MeterRequest(Clock::time_point now) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // The choice's last delta, or a new one where that is full.
   v1::TokenDelta& DeltaOf(uint32_t choice)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

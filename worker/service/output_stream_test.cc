@@ -5,6 +5,9 @@
 
 #include <thread>
 
+#include "common/metrics/histogram.h"
+#include "worker/service/request_meters.h"
+
 namespace lockstep {
 namespace {
 
@@ -288,6 +291,64 @@ TEST(OutputStream, AllTokensArriveOnceAcrossThreads) {
   EXPECT_EQ(expected, kTokens);
   stream.set_reader(nullptr);
   writer.join();
+}
+
+uint64_t CountOf(const Histogram& histogram) {
+  uint64_t count = 0;
+  for (const uint64_t bucket : histogram.Read().counts) count += bucket;
+  return count;
+}
+
+TEST(OutputStream, MetersWhatBecomesOfTheRequest) {
+  RequestMeters meters;
+  OutputStream stream("id", Request(2), {.meters = &meters});
+  stream.OnFirstScheduled(/*cached_tokens=*/2);
+  for (const uint32_t choice : {0, 1, 0, 0}) {
+    EXPECT_TRUE(stream.OnToken(choice, 5, {}).ok());
+  }
+  stream.OnFinish(1, v1::STOP, 5);
+  EXPECT_EQ(CountOf(meters.total), 0);  // the other choice goes on
+  stream.OnFinish(0, v1::LENGTH, std::nullopt);
+  EXPECT_EQ(meters.prompted, 3);
+  EXPECT_EQ(meters.cached, 2);
+  EXPECT_EQ(meters.generated, 4);
+  EXPECT_EQ(meters.stopped, 1);
+  EXPECT_EQ(meters.cut, 1);
+  EXPECT_EQ(meters.aborted, 0);
+  EXPECT_EQ(CountOf(meters.first_token), 1);
+  EXPECT_EQ(CountOf(meters.token), 2);       // both of choice 0
+  EXPECT_EQ(CountOf(meters.mean_token), 1);  // one token has no mean
+  EXPECT_EQ(meters.generated_tokens.Read().sum, 4);
+  for (const Histogram* of_request :
+       {&meters.queued, &meters.prefill, &meters.decode, &meters.computed,
+        &meters.total, &meters.prompt_tokens}) {
+    EXPECT_EQ(CountOf(*of_request), 1);
+  }
+}
+
+TEST(OutputStream, WhatAnEarlierCallProducedIsNotMeteredAgain) {
+  RequestMeters meters;
+  const auto request = Request(2);
+  for (const uint32_t token : {7, 8}) {
+    request->add_resume_token_ids(token);
+    request->add_resume_token_counts(1);
+  }
+  request->add_ended_choices(0);
+  OutputStream stream("id", request, {.meters = &meters});
+  stream.OnFirstScheduled(0);
+  EXPECT_TRUE(stream.OnToken(1, 9, {}).ok());
+  stream.OnFinish(0, v1::STOP, std::nullopt);
+  stream.OnFinish(1, v1::LENGTH, std::nullopt);
+  EXPECT_EQ(meters.stopped, 0);
+  EXPECT_EQ(meters.cut, 1);
+  EXPECT_EQ(meters.generated_tokens.Read().sum, 1);
+}
+
+TEST(OutputStream, TheLogSaysWhoseItIs) {
+  const OutputStream stream("id", Request(),
+                            {.caller = "trace=0af7 client_request=mine"});
+  EXPECT_THAT(stream.Description(),
+              HasSubstr("request id trace=0af7 client_request=mine prompt"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/metrics/reason_label.h"
+
 namespace lockstep {
 namespace {
 
@@ -46,8 +48,10 @@ void CountChoice(v1::FinishReason reason, v1::RequestCounts& counts) {
 
 }  // namespace
 
-void RequestCounts::Refused() {
+void RequestCounts::Refused(const absl::Status& why) {
+  const std::string reason(ReasonLabel(why));
   absl::MutexLock lock(&mutex_);
+  ++refusals_[reason];
   counts_.set_refused(counts_.refused() + 1);
 }
 
@@ -68,6 +72,11 @@ void RequestCounts::Ended(const OutputStream& stream) {
 v1::RequestCounts RequestCounts::counts() const {
   absl::MutexLock lock(&mutex_);
   return counts_;
+}
+
+std::map<std::string, uint64_t> RequestCounts::refusals() const {
+  absl::MutexLock lock(&mutex_);
+  return refusals_;
 }
 
 }  // namespace lockstep

@@ -81,11 +81,13 @@ TEST(RequestCounts, ChoicesCountByThemselves) {
   three.stream->OnFinish(1, v1::LENGTH, std::nullopt);
   three.stream->OnFinish(2, v1::STOP, std::nullopt);
   counts.Ended(*three.stream);
-  counts.Refused();
+  counts.Refused(absl::ResourceExhaustedError("full"));
   EXPECT_EQ(counts.counts().choices_stop(), 2);
   EXPECT_EQ(counts.counts().choices_length(), 1);
   EXPECT_EQ(counts.counts().completed(), 1);
   EXPECT_EQ(counts.counts().refused(), 1);
+  EXPECT_EQ(counts.refusals(),
+            (std::map<std::string, uint64_t>{{"OVERLOADED", 1}}));
 }
 
 }  // namespace

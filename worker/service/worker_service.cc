@@ -11,6 +11,7 @@
 
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
+#include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
 #include "worker/service/generate_call.h"
@@ -24,6 +25,14 @@ constexpr uint32_t kMostDrainMs = 86'400'000;
 uint64_t DrawSeed() {
   std::random_device random;
   return uint64_t{random()} << 32 | random();
+}
+
+// By which the log's line can be joined to those of the programs before it.
+std::string CallerOf(const grpc::CallbackServerContext& context) {
+  std::string caller = absl::StrCat("trace=", TraceOf(context).trace_id);
+  const std::string id = RequestIdOf(context);
+  if (!id.empty()) absl::StrAppend(&caller, " client_request=", id);
+  return caller;
 }
 
 grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context,
@@ -74,18 +83,20 @@ WorkerService::WorkerService(Facts facts, Admission* admission,
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto stream = Submit(*request, DeadlineOf(*context));
+  auto stream = Submit(*request, DeadlineOf(*context), CallerOf(*context));
   if (!stream.ok()) return RefuseGenerateCall(stream.status());
   return StartGenerateCall(context, *std::move(stream), admission_);
 }
 
 absl::StatusOr<std::shared_ptr<OutputStream>> WorkerService::Submit(
-    const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline) {
+    const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline,
+    std::string caller) {
   v1::WorkerGenerateRequest request;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(bytes, &request));
   LOCKSTEP_ASSIGN_OR_RETURN(
       v1::AddRequest add, ValidateRequest(request, facts_.limits, DrawSeed()));
-  return admission_->Submit(request.request_id(), std::move(add), deadline);
+  return admission_->Submit(request.request_id(), std::move(add), deadline,
+                            std::move(caller));
 }
 
 grpc::ServerUnaryReactor* WorkerService::Abort(

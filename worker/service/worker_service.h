@@ -61,7 +61,8 @@ class WorkerService final
 
  private:
   absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
-      const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline);
+      const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline,
+      std::string caller);
   absl::StatusOr<v1::AbortResponse> AbortAll(const grpc::ByteBuffer& bytes);
 
   const Facts facts_;
