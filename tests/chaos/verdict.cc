@@ -28,10 +28,12 @@ std::vector<int> NamedIn(const std::string& output) {
   return named;
 }
 
-// From behind a broken link it looks as if the leader had gone.
+// From behind a broken link it looks as if the leader had gone; and to a rank
+// that was stopped, when it goes on, as if its connection had broken.
 bool MayBeWrong(const Round& round, int rank) {
   return rank == round.victim && (round.fault == GroupFault::kCut ||
-                                  round.fault == GroupFault::kSilence);
+                                  round.fault == GroupFault::kSilence ||
+                                  round.fault == GroupFault::kStop);
 }
 
 // "rank 2, 3 did not join …", or the rank alone.
