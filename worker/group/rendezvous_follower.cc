@@ -71,7 +71,7 @@ void Joining::Connect() {
   if (!leader.ok()) return Retry(std::string(leader.status().message()));
   socket_.async_connect(*leader, [this](const error_code& error) {
     if (error) return Retry("nobody answers.");
-    state_ = "the leader still waits for other ranks.";
+    state_ = "the leader waits for other ranks, or hangs.";
     ConfigureSocket(socket_);
     SayHello();
   });
