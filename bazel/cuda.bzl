@@ -1,6 +1,6 @@
 """Kernels for GPUs: a toolkit from pinned wheels, and nvcc as a rule."""
 
-load("//bazel:defs.bzl", "lockstep_cc_library")
+load("//bazel:defs.bzl", "lockstep_cc_library", "lockstep_cc_test")
 
 # --- The toolkit ------------------------------------------------------------
 
@@ -127,7 +127,41 @@ def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], **kwargs):
         name = name + "_cuda",
         srcs = [name + ".cuda.o"],
         hdrs = hdrs,
+        linkstatic = True,  # as the runtime is
         tags = ["manual"],
         deps = deps + ["@cuda//:cudart"],
+        **kwargs
+    )
+
+def lockstep_cuda_test(name, kernels, deps, **kwargs):
+    """A test of kernels, NAME.cc, built twice as they are.
+
+    NAME runs them on the emulation. NAME_gpu, tagged manual, runs them on a GPU,
+    and fails where there is none.
+
+    Args:
+      name: of the source, and of the targets.
+      kernels: lockstep_cuda_library targets.
+      deps: of either.
+      **kwargs: passed on to both.
+    """
+    lockstep_cc_test(
+        name = name,
+        srcs = [name + ".cc"],
+        deps = deps + kernels + [
+            "//kernels/cuda:kernel_run",
+            "//kernels/cuda:test_device_emulated",
+        ],
+        **kwargs
+    )
+    lockstep_cc_test(
+        name = name + "_gpu",
+        srcs = [name + ".cc"],
+        linkstatic = True,
+        tags = ["manual"],
+        deps = deps + [kernel + "_cuda" for kernel in kernels] + [
+            "//kernels/cuda:kernel_run",
+            "//kernels/cuda:test_device_gpu",
+        ],
         **kwargs
     )

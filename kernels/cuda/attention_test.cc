@@ -13,7 +13,7 @@
 
 #include "kernels/attention_conformance.h"
 #include "kernels/cuda/attention_plan.h"
-#include "kernels/cuda/emulated_run.h"
+#include "kernels/cuda/kernel_run.h"
 #include "kernels/cuda/paged_fixture.h"
 #include "kernels/ops_conformance.h"
 
@@ -52,13 +52,15 @@ class Case {
     std::vector<float> partials(size_t{1} * plan.num_partials * shape_.heads *
                                     (shape_.head_dim + kPartialExtra),
                                 std::nanf(""));
-    return Attend<T>({&q_[first * row()], row(), shape_.heads, scale(),
-                      shape_.window, out + first * row(), row()},
-                     batch, pages_.kv(),
-                     {plan.tiles.data(), static_cast<int>(plan.tiles.size()),
-                      plan.merges.data(), static_cast<int>(plan.merges.size()),
-                      partials.data()},
-                     nullptr);
+    // Before the plan and the partials go.
+    return Completed(
+        Attend<T>({&q_[first * row()], row(), shape_.heads, scale(),
+                   shape_.window, out + first * row(), row()},
+                  batch, pages_.kv(),
+                  {plan.tiles.data(), static_cast<int>(plan.tiles.size()),
+                   plan.merges.data(), static_cast<int>(plan.merges.size()),
+                   partials.data()},
+                  nullptr));
   }
 
   std::vector<T> Result(int max_partials) {

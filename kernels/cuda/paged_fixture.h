@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/attention_conformance.h"
-#include "kernels/cuda/emulated_run.h"
+#include "kernels/cuda/kernel_run.h"
 #include "kernels/cuda/paged_batch.h"
 #include "kernels/ops_conformance.h"
 

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/cuda/emulated_run.h"
+#include "kernels/cuda/kernel_run.h"
 #include "kernels/product_conformance.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/random_rows.h"
@@ -106,8 +106,9 @@ TEST(StoredWeightTest, EveryValueOfABlockIsDecodedExactly) {
     std::vector<float> expected(cols), identity(cols * cols), y(cols);
     kernels::DecodeRow(type, row.data(), cols, expected.data());
     for (int k = 0; k < cols; ++k) identity[k * cols + k] = 1;
-    ASSERT_EQ(MultiplyStored<float>({type, row.data(), 1, cols},
-                                    identity.data(), cols, y.data(), nullptr),
+    ASSERT_EQ(Completed(MultiplyStored<float>({type, row.data(), 1, cols},
+                                              identity.data(), cols, y.data(),
+                                              nullptr)),
               kCudaSuccess);
     EXPECT_EQ(y, expected) << kernels::DTypeName(type);
   }

@@ -10,9 +10,10 @@
 
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/argmax.h"
-#include "kernels/cuda/emulated_run.h"
 #include "kernels/cuda/gather.h"
+#include "kernels/cuda/kernel_run.h"
 #include "kernels/cuda/norm.h"
+#include "kernels/cuda/test_device.h"
 #include "kernels/ops_conformance.h"
 
 namespace lockstep::cuda {
@@ -125,6 +126,7 @@ TYPED_TEST(RowsTest, SiluMulTakesAddressesThatAreNotAligned) {
   std::vector<T> expected(dim), y(dim);
   ASSERT_EQ(SiluMul<T>(aligned.data(), 1, dim, expected.data(), nullptr), 0);
   ASSERT_EQ(SiluMul<T>(gate_up.data() + 1, 1, dim, y.data(), nullptr), 0);
+  ASSERT_EQ(WaitForDevice(), 0);
   EXPECT_TRUE(SameBits(y, expected));
 }
 

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Runs the kernels' tests on a GPU. Takes no more than what Bazel has built:
+#
+#   bazel build --config=cuda //kernels/cuda:gpu_tests
+#   tests/gpu/run.sh [FOLDER]      default: bazel-bin/kernels/cuda
+#
+# With compute-sanitizer on PATH (of the toolkit's full installation) each runs
+# under its memcheck and racecheck too. Ends with "N passed, N failed".
+set -euo pipefail
+
+folder=${1:-bazel-bin/kernels/cuda}
+passed=0
+failed=0
+
+run() {
+  echo "== $*"
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+shopt -s nullglob
+tests=("$folder"/*_test_gpu)
+[ ${#tests[@]} -gt 0 ] || {
+  echo "There are no tests in $folder; build them first: see the top of $0." >&2
+  exit 1
+}
+for test in "${tests[@]}"; do
+  run "$test"
+  if command -v compute-sanitizer > /dev/null; then
+    for tool in memcheck racecheck; do
+      run compute-sanitizer --tool "$tool" --error-exitcode 1 "$test"
+    done
+  fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
