@@ -16,6 +16,7 @@ namespace {
 constexpr int kPingIntervalMs = 30'000;
 constexpr int kPingTimeoutMs = 10'000;
 constexpr int kLeastPingIntervalMs = 10'000;
+constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr size_t kMaxReadBytes = 1 << 30;  // of all connections
 
 }  // namespace
@@ -23,6 +24,8 @@ constexpr size_t kMaxReadBytes = 1 << 30;  // of all connections
 void SetServerLimits(grpc::ServerBuilder* builder) {
   // Two servers on one port would each get some of the calls.
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                              kHandshakeTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -35,7 +38,8 @@ void SetServerLimits(grpc::ServerBuilder* builder) {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
     const std::string& address, const std::string& flag,
     const std::vector<grpc::Service*>& services,
-    const std::vector<std::string>& service_names, int max_request_bytes) {
+    const std::vector<std::string>& service_names,
+    const GrpcServerOptions& options) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   // gRPC's health service brings no descriptor; with this one reflection can
@@ -46,9 +50,11 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   std::unique_ptr<GrpcServer> result(new GrpcServer);
   result->service_names_ = service_names;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(),
-                           &result->port_);
-  builder.SetMaxReceiveMessageSize(max_request_bytes);
+  result->credentials_ = options.credentials != nullptr
+                             ? options.credentials
+                             : grpc::InsecureServerCredentials();
+  builder.AddListeningPort(address, result->credentials_, &result->port_);
+  builder.SetMaxReceiveMessageSize(options.max_request_bytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   builder.SetResourceQuota(grpc::ResourceQuota().Resize(kMaxReadBytes));
   SetServerLimits(&builder);

@@ -10,11 +10,19 @@
 namespace lockstep {
 
 // What every gRPC server of ours is built with: peers that are gone without a
-// word are noticed within a minute, and a port has one server alone.
+// word are noticed within a minute, those that do not begin within ten seconds
+// are closed, and a port has one server alone.
 void SetServerLimits(grpc::ServerBuilder* builder);
 
 // Largest message either side accepts, in bytes, unless a server says less.
 inline constexpr int kMaxMessageBytes = 64 << 20;
+
+struct GrpcServerOptions {
+  // A request of more is RESOURCE_EXHAUSTED before it is read.
+  int max_request_bytes = kMaxMessageBytes;
+  // Null: without TLS. Kept as long as the server.
+  std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;
+};
 
 // A running gRPC server with grpc.health.v1 and reflection beside `services`.
 //
@@ -30,14 +38,13 @@ inline constexpr int kMaxMessageBytes = 64 << 20;
 class GrpcServer {
  public:
   // `address` is host:port; port 0 takes a free one. `flag` names the option
-  // the sentence of a failure tells the user to change. A request of more than
-  // max_request_bytes is RESOURCE_EXHAUSTED before it is read; what has been
-  // read of all requests and not yet passed on stays below a gigabyte.
+  // the sentence of a failure tells the user to change. What has been read of
+  // all requests and not yet passed on stays below a gigabyte.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(
       const std::string& address, const std::string& flag,
       const std::vector<grpc::Service*>& services,
       const std::vector<std::string>& service_names,
-      int max_request_bytes = kMaxMessageBytes);
+      const GrpcServerOptions& options = {});
 
   ~GrpcServer();
 
@@ -52,6 +59,7 @@ class GrpcServer {
   GrpcServer() = default;
 
   std::vector<std::string> service_names_;
+  std::shared_ptr<grpc::ServerCredentials> credentials_;  // outlives server_
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 };

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
       gateway->server_,
       GrpcServer::Start(options.listen, "listen", {&gateway->service_},
                         {v1::Inference::service_full_name()},
-                        kMaxRequestBytes));
+                        {.max_request_bytes = kMaxRequestBytes}));
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   LOG(INFO) << "listening on port " << gateway->ports().grpc
             << ", HTTP on port " << gateway->ports().http

@@ -24,9 +24,10 @@ absl::Status Serve(const TokenizerOptions& options) {
   TokenizerService service(tokenizer.get(), {.threads = options.threads,
                                              .queue = {.tasks = kQueue}});
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto server, GrpcServer::Start(options.listen, "listen", {&service},
-                                           {v1::Tokenizer::service_full_name()},
-                                           kMaxTokenizerRequestBytes));
+      const auto server,
+      GrpcServer::Start(options.listen, "listen", {&service},
+                        {v1::Tokenizer::service_full_name()},
+                        {.max_request_bytes = kMaxTokenizerRequestBytes}));
   TerminationSignals signals({});
   server->SetServing(true);
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));

@@ -55,16 +55,24 @@ void RawConnection::Close() {
 
 bool RawConnection::Send(absl::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const long sent = SendSome(bytes);
     if (sent <= 0) return false;
     bytes.remove_prefix(sent);
   }
   return true;
 }
 
+long RawConnection::SendSome(absl::string_view bytes) {
+  return send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+long RawConnection::ReceiveSome(char* to, size_t size) {
+  return recv(fd_, to, size, 0);
+}
+
 bool RawConnection::Fill() {
   char buffer[16 << 10];
-  const ssize_t size = recv(fd_, buffer, sizeof(buffer), 0);
+  const long size = ReceiveSome(buffer, sizeof(buffer));
   PCHECK(size >= 0 || errno == ECONNRESET) << "nothing comes";
   if (size <= 0) return false;
   input_.append(buffer, size);

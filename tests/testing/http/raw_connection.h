@@ -31,7 +31,7 @@ class RawConnection {
   // receive_buffer_bytes: of the socket, for a client that reads slowly; 0: the
   // system's choice.
   explicit RawConnection(int port, int receive_buffer_bytes = 0);
-  ~RawConnection();
+  virtual ~RawConnection();
   RawConnection(const RawConnection&) = delete;
   RawConnection& operator=(const RawConnection&) = delete;
 
@@ -46,6 +46,12 @@ class RawConnection {
   std::string ReadAll();
   bool IsClosed() { return ReadAll().empty(); }
   void Close();
+
+ protected:
+  int fd() const { return fd_; }
+  // As send and recv: what was done, 0 at the end, less than 0 for an error.
+  virtual long SendSome(absl::string_view bytes);
+  virtual long ReceiveSome(char* to, size_t size);
 
  private:
   bool Fill();  // more bytes; false at the end
