@@ -22,7 +22,13 @@ std::shared_ptr<ResponseWriter> Exchange::WriterOf(
           }};
 }
 
+void Exchange::AddFields(Response* response) const {
+  response->fields.insert(response->fields.end(), facts_.fields.begin(),
+                          facts_.fields.end());
+}
+
 void Exchange::Send(Response response) {
+  AddFields(&response);
   std::function<void()> dropped;
   absl::MutexLock lock(&mutex_);
   if (started_) return;
@@ -37,6 +43,7 @@ void Exchange::Send(Response response) {
 }
 
 void Exchange::StartStream(Response head, std::string keep_alive) {
+  AddFields(&head);
   absl::MutexLock lock(&mutex_);
   if (started_) return;
   started_ = true;

@@ -35,6 +35,7 @@ class Exchange : public ResponseWriter {
     bool is_head = false;    // the answer has no body
     bool keep_alive = true;  // if the answer allows it
     std::string request_id;
+    Fields fields = {};  // of the answer, besides the handler's
   };
 
   // `wake` is called with the lock held whenever there may be something to
@@ -71,6 +72,7 @@ class Exchange : public ResponseWriter {
   void Detach();
 
  private:
+  void AddFields(Response* response) const;
   void Append(absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendFramed(absl::string_view bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -5,18 +5,35 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "frontend/http/plain_stream.h"
+#include "frontend/http/tls_stream.h"
+
 namespace lockstep::http {
 namespace {
 
+using boost::asio::ip::tcp;
+using Error = boost::system::error_code;
+
 constexpr size_t kScratchBytes = 64 << 10;
+// What a client does not read waits in our buffer, where it is counted.
+constexpr int kSendBufferBytes = 256 << 10;
+
+Error SetOptions(tcp::socket* socket) {
+  Error failure;
+  socket->non_blocking(true, failure);
+  if (!failure) socket->set_option(tcp::no_delay(true), failure);
+  if (!failure) {
+    socket->set_option(
+        boost::asio::socket_base::send_buffer_size(kSendBufferBytes), failure);
+  }
+  return failure;
+}
 
 }  // namespace
 
 IoThread::IoThread(const std::string& name, SessionContext context,
-                   std::atomic<int>* connections)
-    : scratch_(kScratchBytes),
-      context_(std::move(context)),
-      connections_(connections) {
+                   TlsContexts* tls)
+    : scratch_(kScratchBytes), context_(std::move(context)), tls_(tls) {
   context_.scratch = scratch_.data();
   context_.scratch_bytes = scratch_.size();
   thread_ = std::thread([this] { io_.run(); });
@@ -31,20 +48,26 @@ IoThread::~IoThread() {
 
 void IoThread::Join() { thread_.join(); }
 
-void IoThread::Adopt(boost::asio::ip::tcp::socket socket) {
-  // Shared, as a handler must be copyable.
-  auto held = std::make_shared<boost::asio::ip::tcp::socket>(std::move(socket));
-  boost::asio::post(io_, [this, held] {
-    auto session = std::make_shared<Session>(std::move(*held), &context_,
-                                             [this](Session* ended) {
-                                               sessions_.erase(ended);
-                                               connections_->fetch_sub(1);
-                                               EndIfIdle();
-                                             });
-    sessions_.emplace(session.get(), session);
-    session->Start();
-    if (is_ending_) session->Drain();
+void IoThread::Adopt(tcp::socket socket, ConnectionLimits::Place place) {
+  boost::asio::post(io_, [this, socket = std::move(socket),
+                          place = std::move(place)]() mutable {
+    Begin(std::move(socket), std::move(place));
   });
+}
+
+void IoThread::Begin(tcp::socket socket, ConnectionLimits::Place place) {
+  if (SetOptions(&socket)) return;
+  auto stream = tls_ == nullptr
+                    ? MakePlainStream(std::move(socket))
+                    : MakeTlsStream(std::move(socket), tls_->Current().get());
+  auto session = std::make_shared<Session>(std::move(stream), &context_,
+                                           [this](Session* ended) {
+                                             connections_.erase(ended);
+                                             EndIfIdle();
+                                           });
+  connections_.emplace(session.get(), Connection{session, std::move(place)});
+  session->Start();
+  if (is_ending_) session->Drain();
 }
 
 void IoThread::Drain() {
@@ -70,12 +93,14 @@ void IoThread::Shutdown(absl::Duration grace) {
 
 void IoThread::ForEach(void (Session::*what)()) {
   std::vector<std::shared_ptr<Session>> sessions;
-  for (const auto& [key, session] : sessions_) sessions.push_back(session);
+  for (const auto& [key, connection] : connections_) {
+    sessions.push_back(connection.session);
+  }
   for (const auto& session : sessions) (session.get()->*what)();
 }
 
 void IoThread::EndIfIdle() {
-  if (is_ending_ && sessions_.empty()) grace_.cancel();
+  if (is_ending_ && connections_.empty()) grace_.cancel();
 }
 
 }  // namespace lockstep::http

@@ -2,7 +2,6 @@
 
 #include <absl/time/time.h>
 
-#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -13,29 +12,31 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/http/connection_limits.h"
 #include "frontend/http/session.h"
+#include "frontend/http/tls_contexts.h"
 
 namespace lockstep::http {
 
 // A thread and its connections.
 //
-//   IoThread thread("http-0", context, &connections);
-//   thread.Adopt(std::move(socket));    // any thread
+//   IoThread thread("http-0", context, tls);
+//   thread.Adopt(std::move(socket), std::move(place));    // any thread
 //   thread.Shutdown(absl::Seconds(1));
 //   thread.Join();
 class IoThread {
  public:
-  // `connections` is counted up and down; it must outlive this.
-  IoThread(const std::string& name, SessionContext context,
-           std::atomic<int>* connections);
+  // `tls` must outlive this; null: connections are as they come.
+  IoThread(const std::string& name, SessionContext context, TlsContexts* tls);
   ~IoThread();
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
 
   boost::asio::io_context& io() { return io_; }
 
-  // Of a socket on io(). The connection is counted already.
-  void Adopt(boost::asio::ip::tcp::socket socket);
+  // Of a socket on io(). Keeps its place as long as the connection.
+  void Adopt(boost::asio::ip::tcp::socket socket,
+             ConnectionLimits::Place place);
 
   void Drain();
   // Begins; the end comes once the last connection has closed, at the latest
@@ -44,18 +45,25 @@ class IoThread {
   void Join();  // once, after Shutdown
 
  private:
+  struct Connection {
+    std::shared_ptr<Session> session;
+    ConnectionLimits::Place place;
+  };
+
+  void Begin(boost::asio::ip::tcp::socket socket,
+             ConnectionLimits::Place place);
   void ForEach(void (Session::*what)());
   void EndIfIdle();
 
   std::vector<char> scratch_;
   SessionContext context_;
-  std::atomic<int>* const connections_;
+  TlsContexts* const tls_;
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
       work_{io_.get_executor()};
   boost::asio::steady_timer grace_{io_};
   bool is_ending_ = false;  // of the thread
-  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
+  std::unordered_map<Session*, Connection> connections_;
   std::thread thread_;
 };
 

@@ -62,16 +62,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
 Server::Server(const ServerOptions& options, std::vector<Route> routes)
     : options_(options),
       router_(std::move(routes)),
-      bodies_(options.max_body_bytes) {
+      cross_origin_(options.allowed_origins),
+      bodies_(options.max_body_bytes),
+      connections_(options.max_connections,
+                   options.max_connections_per_address) {
+  if (options_.tls != nullptr) tls_.emplace(options_.tls);
   for (int i = 0; i < options_.threads; ++i) {
     SessionContext context;
     context.router = &router_;
+    context.cross_origin = &cross_origin_;
     context.limits = options_.limits;
     context.timeouts = options_.timeouts;
     context.render = options_.render;
+    context.guard = options_.guard;
     context.bodies = &bodies_;
-    threads_.push_back(std::make_unique<IoThread>(
-        absl::StrCat("http-", i), std::move(context), &connections_));
+    threads_.push_back(
+        std::make_unique<IoThread>(absl::StrCat("http-", i), std::move(context),
+                                   tls_.has_value() ? &*tls_ : nullptr));
   }
 }
 
@@ -131,13 +138,15 @@ void Server::Accept() {
 }
 
 void Server::OnAccepted(tcp::socket socket, IoThread* thread) {
-  if (connections_.fetch_add(1) < options_.max_connections) {
-    return thread->Adopt(std::move(socket));
-  }
-  connections_.fetch_sub(1);
-  LOG_EVERY_N(WARNING, 100) << "refusing a connection: there are "
-                            << options_.max_connections << " already";
   Error ignored;
+  const tcp::endpoint client = socket.remote_endpoint(ignored);
+  if (auto place = connections_.Enter(client.address())) {
+    return thread->Adopt(std::move(socket), *std::move(place));
+  }
+  LOG_EVERY_N(WARNING, 100)
+      << "refusing a connection: there are " << connections_.number()
+      << ", or as many from its address as may be";
+  if (tls_.has_value()) return;
   socket.non_blocking(true, ignored);
   socket.write_some(boost::asio::buffer(kFull.data(), kFull.size()), ignored);
 }

@@ -3,7 +3,6 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
-#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -12,11 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "common/security/tls_identity.h"
 #include "frontend/http/byte_budget.h"
+#include "frontend/http/connection_limits.h"
+#include "frontend/http/cross_origin.h"
 #include "frontend/http/io_thread.h"
 #include "frontend/http/request_reader.h"
 #include "frontend/http/router.h"
 #include "frontend/http/session.h"
+#include "frontend/http/tls_contexts.h"
 
 namespace lockstep::http {
 
@@ -25,11 +28,16 @@ struct ServerOptions {
   std::string flag = "http_listen";  // named where it can not be listened on
   int threads = 2;
   int max_connections = 16'384;
+  int max_connections_per_address = 0;  // 0: as many as in all
+  // Must outlive the server. Null: without TLS.
+  const TlsIdentity* tls = nullptr;
+  std::vector<std::string> allowed_origins = {};  // see CrossOrigin
   RequestLimits limits;
   // Of all bodies that are being read.
   size_t max_body_bytes = size_t{512} << 20;
   Timeouts timeouts;
   std::function<Response(const Refusal& refusal)> render;
+  std::function<Refusal(const Request& request)> guard;  // see SessionContext
 };
 
 // An HTTP/1.1 server with a fixed number of I/O threads, "http-0", "http-1", …;
@@ -50,7 +58,7 @@ class Server {
   ~Server();
 
   int port() const { return port_; }
-  int connections() const { return connections_.load(); }
+  int connections() const { return connections_.number(); }
 
   // Goes on to accept, so that probes are answered, but keeps no connection
   // open behind its answer and closes those that are idle.
@@ -71,8 +79,10 @@ class Server {
 
   const ServerOptions options_;
   const Router router_;
+  const CrossOrigin cross_origin_;
+  std::optional<TlsContexts> tls_;
   ByteBudget bodies_;
-  std::atomic<int> connections_{0};
+  ConnectionLimits connections_;
   int port_ = 0;
 
   std::vector<std::unique_ptr<IoThread>> threads_;

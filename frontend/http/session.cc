@@ -1,6 +1,5 @@
 #include "frontend/http/session.h"
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -10,43 +9,40 @@
 namespace lockstep::http {
 namespace {
 
-using boost::asio::ip::tcp;
-using Error = boost::system::error_code;
-
 // Of requests that a client sends before it has read the answer to the first.
 constexpr size_t kMaxAheadBytes = 64 << 10;
 // That a refused client may still send until it reads why.
 constexpr size_t kMaxLingerBytes = 1 << 20;
-constexpr int kSendBufferBytes = 256 << 10;
 
 }  // namespace
 
-Session::Session(tcp::socket socket, SessionContext* context,
+Session::Session(std::unique_ptr<ByteStream> stream, SessionContext* context,
                  std::function<void(Session*)> on_end)
-    : socket_(std::move(socket)),
+    : stream_(std::move(stream)),
       context_(context),
       on_end_(std::move(on_end)),
-      timer_(socket_.get_executor()) {}
+      timer_(stream_->executor()) {}
 
 Session::~Session() { GiveBodyBudget(); }
 
 void Session::Start() {
-  Error failure;
-  socket_.non_blocking(true, failure);
-  if (!failure) socket_.set_option(tcp::no_delay(true), failure);
-  // What a client does not read waits here, where it is counted.
-  if (!failure) {
-    socket_.set_option(
-        boost::asio::socket_base::send_buffer_size(kSendBufferBytes), failure);
-  }
-  if (failure) return Close();
   timer_.Start([this] { return shared_from_this(); }, [this] { OnDeadline(); });
+  timer_.Set(context_->timeouts.handshake);
+  stream_->Handshake([self = shared_from_this()](const Error& failure) {
+    self->OnHandshake(failure);
+  });
+}
+
+void Session::OnHandshake(const Error& failure) {
+  if (phase_ == Phase::kClosed) return;
+  if (failure) return Close();
+  phase_ = Phase::kIdle;
   timer_.Set(context_->timeouts.idle);
   AwaitReadable();
 }
 
 void Session::Drain() {
-  if (phase_ == Phase::kIdle) return Close();
+  if (phase_ == Phase::kHandshake || phase_ == Phase::kIdle) return Close();
   if (exchange_ != nullptr) exchange_->CloseAfter();
 }
 
@@ -58,8 +54,7 @@ void Session::Close() {
     exchange->Detach();
   }
   timer_.Stop();
-  Error ignored;
-  socket_.close(ignored);
+  stream_->Close();
   reader_.reset();
   GiveBodyBudget();
   on_end_(this);
@@ -68,19 +63,18 @@ void Session::Close() {
 void Session::AwaitReadable() {
   if (is_reading_ || phase_ == Phase::kClosed) return;
   is_reading_ = true;
-  socket_.async_wait(tcp::socket::wait_read,
-                     [self = shared_from_this()](const Error& failure) {
-                       self->is_reading_ = false;
-                       if (self->phase_ == Phase::kClosed) return;
-                       if (failure) return self->Close();
-                       self->OnReadable();
-                     });
+  stream_->AwaitReadable([self = shared_from_this()](const Error& failure) {
+    self->is_reading_ = false;
+    if (self->phase_ == Phase::kClosed) return;
+    if (failure) return self->Close();
+    self->OnReadable();
+  });
 }
 
 void Session::OnReadable() {
   Error failure;
-  const size_t size = socket_.read_some(
-      boost::asio::buffer(context_->scratch, context_->scratch_bytes), failure);
+  const size_t size =
+      stream_->ReadSome(context_->scratch, context_->scratch_bytes, &failure);
   if (failure == boost::asio::error::would_block) return AwaitReadable();
   if (failure) return Close();  // the client has gone, or will send no more
   const absl::string_view bytes(context_->scratch, size);
@@ -137,6 +131,10 @@ size_t Session::ReadRequests(const absl::string_view all) {
 
 bool Session::OnHeader() {
   admission_ = Admit(*reader_, *context_->router);
+  if (admission_.refusal.status == 0 && admission_.route != nullptr &&
+      context_->guard != nullptr) {
+    admission_.refusal = context_->guard(reader_->request());
+  }
   if (admission_.refusal.status != 0) {
     Refuse(admission_.refusal);
     return false;
@@ -168,7 +166,12 @@ void Session::GiveBodyBudget() {
 }
 
 void Session::Dispatch() {
-  OpenExchange(reader_->request().method == "HEAD", !reader_->wants_close());
+  const Request& head = reader_->request();
+  Fields preflight;
+  if (admission_.route == nullptr) {
+    preflight = context_->cross_origin->PreflightFields(head, admission_.allow);
+  }
+  OpenExchange(head.method == "HEAD", !reader_->wants_close());
   const auto writer = Exchange::WriterOf(exchange_);
   Request request = reader_->TakeRequest();
   request.request_id = admission_.request_id;
@@ -176,7 +179,8 @@ void Session::Dispatch() {
   reader_.reset();
   GiveBodyBudget();
   if (admission_.route == nullptr) {
-    return writer->Send({204, {{"allow", admission_.allow}}, ""});
+    preflight.emplace_back("allow", admission_.allow);
+    return writer->Send({204, std::move(preflight), ""});
   }
   admission_.route->handle(std::move(request), writer);
 }
@@ -184,8 +188,9 @@ void Session::Dispatch() {
 void Session::Refuse(Refusal refusal) {
   const bool is_head =
       reader_->has_header() && reader_->request().method == "HEAD";
-  // A refusal for want of a route leaves nothing unread behind a header alone.
-  const bool keep_alive = (refusal.status == 404 || refusal.status == 405) &&
+  // A refusal by the header leaves nothing unread where there is no body.
+  const bool keep_alive = (refusal.status == 401 || refusal.status == 404 ||
+                           refusal.status == 405) &&
                           reader_->refusal().status == 0 &&
                           !reader_->has_body() && !reader_->wants_close();
   OpenExchange(is_head, keep_alive);
@@ -209,8 +214,10 @@ void Session::OpenExchange(bool is_head, bool keep_alive) {
     admission_.request_id = MakeRequestId("req");
   }
   facts.request_id = admission_.request_id;
-  const auto wake = [executor = socket_.get_executor(),
-                     weak = weak_from_this()] {
+  if (reader_->has_header()) {
+    facts.fields = context_->cross_origin->AnswerFields(reader_->request());
+  }
+  const auto wake = [executor = stream_->executor(), weak = weak_from_this()] {
     boost::asio::post(executor, [weak] {
       if (const auto session = weak.lock()) session->Flush();
     });
@@ -232,28 +239,26 @@ void Session::Flush() {
 
 void Session::WriteSome() {
   timer_.Set(context_->timeouts.write);
-  socket_.async_write_some(
-      boost::asio::buffer(output_.data() + written_bytes_,
-                          output_.size() - written_bytes_),
+  stream_->WriteSome(
+      absl::string_view(output_).substr(written_bytes_),
       [self = shared_from_this()](const Error& failure, size_t bytes) {
-        if (self->phase_ == Phase::kClosed) return;
-        if (failure) return self->Close();
-        self->written_bytes_ += bytes;
-        if (self->counted_) self->exchange_->OnWritten(bytes);
-        if (self->phase_ == Phase::kClosed) return;
-        if (self->written_bytes_ < self->output_.size()) {
-          return self->WriteSome();
-        }
-        self->output_.clear();
-        self->written_bytes_ = 0;
-        self->counted_ = false;
-        if (self->phase_ == Phase::kAnswer) {
-          self->timer_.Set(self->context_->timeouts.keep_alive);
-        } else {
-          self->timer_.Set(self->context_->timeouts.body);
-        }
-        self->Flush();
+        self->OnWritten(failure, bytes);
       });
+}
+
+void Session::OnWritten(const Error& failure, size_t bytes) {
+  if (phase_ == Phase::kClosed) return;
+  if (failure) return Close();
+  written_bytes_ += bytes;
+  if (counted_) exchange_->OnWritten(bytes);
+  if (phase_ == Phase::kClosed) return;
+  if (written_bytes_ < output_.size()) return WriteSome();
+  output_.clear();
+  written_bytes_ = 0;
+  counted_ = false;
+  timer_.Set(phase_ == Phase::kAnswer ? context_->timeouts.keep_alive
+                                      : context_->timeouts.body);
+  Flush();
 }
 
 void Session::OnAnswered(bool closes) {
@@ -271,7 +276,7 @@ void Session::Linger() {
   timer_.Set(context_->timeouts.linger);
   input_.clear();
   Error failure;
-  socket_.shutdown(tcp::socket::shutdown_send, failure);
+  stream_->ShutdownSend(&failure);
   if (failure) return Close();
   AwaitReadable();
 }
@@ -286,6 +291,7 @@ void Session::OnDeadline() {
       if (!output_.empty()) return Close();  // it reads nothing any more
       if (exchange_->KeepAlive()) timer_.Set(context_->timeouts.keep_alive);
       return;
+    case Phase::kHandshake:
     case Phase::kIdle:
     case Phase::kLinger:
       return Close();

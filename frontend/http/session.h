@@ -2,7 +2,6 @@
 
 #include <absl/strings/string_view.h>
 
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -11,6 +10,8 @@
 #include <string>
 
 #include "frontend/http/byte_budget.h"
+#include "frontend/http/byte_stream.h"
+#include "frontend/http/cross_origin.h"
 #include "frontend/http/deadline_timer.h"
 #include "frontend/http/exchange.h"
 #include "frontend/http/request_gate.h"
@@ -20,6 +21,7 @@
 namespace lockstep::http {
 
 struct Timeouts {
+  std::chrono::milliseconds handshake{10'000};   // of TLS
   std::chrono::milliseconds idle{75'000};        // between two requests
   std::chrono::milliseconds header{10'000};      // from a request's first byte
   std::chrono::milliseconds body{60'000};        // from its header's end
@@ -31,10 +33,13 @@ struct Timeouts {
 // What the connections of one I/O thread share.
 struct SessionContext {
   const Router* router;
+  const CrossOrigin* cross_origin;
   RequestLimits limits;
   Timeouts timeouts;
   // A refusal as the answer that clients expect.
   std::function<Response(const Refusal& refusal)> render;
+  // Whether a request for a route is refused by its header; null: never.
+  std::function<Refusal(const Request& request)> guard;
   ByteBudget* bodies;  // of requests that are being read
   char* scratch;       // what is read passes through it
   size_t scratch_bytes;
@@ -45,7 +50,7 @@ struct SessionContext {
 // read is always pending, so a client that hangs up is noticed at once; an idle
 // connection holds no buffer.
 //
-//   auto session = std::make_shared<Session>(std::move(socket), &context, end);
+//   auto session = std::make_shared<Session>(std::move(stream), &context, end);
 //   session->Start();
 //
 // Of one I/O thread. Kept alive by its pending operations; `on_end` is called
@@ -53,7 +58,7 @@ struct SessionContext {
 class Session : public std::enable_shared_from_this<Session> {
  public:
   // `context` must outlive this.
-  Session(boost::asio::ip::tcp::socket socket, SessionContext* context,
+  Session(std::unique_ptr<ByteStream> stream, SessionContext* context,
           std::function<void(Session*)> on_end);
   ~Session();
   Session(const Session&) = delete;
@@ -65,8 +70,18 @@ class Session : public std::enable_shared_from_this<Session> {
   void Close();
 
  private:
-  enum class Phase { kIdle, kHeader, kBody, kAnswer, kLinger, kClosed };
+  using Error = ByteStream::Error;
+  enum class Phase {
+    kHandshake,
+    kIdle,
+    kHeader,
+    kBody,
+    kAnswer,
+    kLinger,
+    kClosed
+  };
 
+  void OnHandshake(const Error& failure);
   void AwaitReadable();
   void OnReadable();
   void Process(absl::string_view bytes);
@@ -84,16 +99,17 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Flush();
   void WriteSome();
+  void OnWritten(const Error& failure, size_t bytes);
   void OnAnswered(bool closes);
   void Linger();
   void OnDeadline();
 
-  boost::asio::ip::tcp::socket socket_;
+  const std::unique_ptr<ByteStream> stream_;
   SessionContext* const context_;
   const std::function<void(Session*)> on_end_;
   DeadlineTimer timer_;
 
-  Phase phase_ = Phase::kIdle;
+  Phase phase_ = Phase::kHandshake;
   bool is_reading_ = false;  // a read is pending
   std::string input_;        // read and not used yet
   std::optional<RequestReader> reader_;
@@ -105,8 +121,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string output_;        // being written
   size_t written_bytes_ = 0;  // of output_
   bool counted_ = false;      // output_ is the exchange's
-  bool output_is_last_ = false;
-  bool output_closes_ = false;
 };
 
 }  // namespace lockstep::http
