@@ -15,11 +15,13 @@ namespace lockstep {
 // this table in words.
 enum class ErrorReason {
   kInvalidRequest,
+  kInvalidApiKey,
   kModelNotFound,
   kRequestIdTaken,
   kOverloaded,
   kQueueFullRequests,
   kQueueFullTokens,
+  kKeyLimit,
   kSlowReader,
   kUnavailable,
   kWorkerStarting,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/error_reason.h"
+#include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
@@ -30,8 +31,10 @@ std::string WorkersOf(const GatewayOptions& options) {
 }
 
 GroupSetOptions RoutingOf(const GatewayOptions& options,
-                          const Tokenizer& tokenizer) {
+                          const Tokenizer& tokenizer,
+                          const Security& security) {
   GroupSetOptions routing = options.routing;
+  routing.tls = security.worker_tls();
   routing.tokenizer_vocabulary_size = tokenizer.info().vocabulary_size;
   return routing;
 }
@@ -49,14 +52,18 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
   LOG(INFO) << "the answers of chats are read as " << format.ToString();
   GatewayOptions chosen = options;
   chosen.pipeline.output_format = format;
-  std::unique_ptr<Gateway> gateway(new Gateway(chosen, tokenizer));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto security, Security::Start(options.security));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(chosen, tokenizer, std::move(security)));
   gateway->health_ = health;
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(
       gateway->server_,
-      GrpcServer::Start(options.listen, "listen", {&gateway->service_},
-                        {v1::Inference::service_full_name()},
-                        {.max_request_bytes = kMaxRequestBytes}));
+      GrpcServer::Start(
+          options.listen, "listen", {&gateway->service_},
+          {v1::Inference::service_full_name()},
+          {.max_request_bytes = kMaxRequestBytes,
+           .credentials = MakeServerCredentials(gateway->security_->tls())}));
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   LOG(INFO) << "listening on port " << gateway->ports().grpc
             << ", HTTP on port " << gateway->ports().http
@@ -85,13 +92,15 @@ absl::Status Gateway::FindGroups() {
   return absl::OkStatus();
 }
 
-Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer)
+Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
+                 std::unique_ptr<Security> security)
     : options_(options),
-      groups_(RoutingOf(options, *tokenizer),
+      security_(std::move(security)),
+      groups_(RoutingOf(options, *tokenizer, *security_),
               MakeRoutingPolicy(options.routing_policy).value()),
       pipeline_(options.pipeline, tokenizer, &groups_),
-      service_(&pipeline_, &groups_),
-      openai_(&pipeline_, &groups_) {}
+      service_(&pipeline_, &groups_, &security_->access()),
+      openai_(&pipeline_, &groups_, &security_->access()) {}
 
 absl::Status Gateway::StartHttp() {
   if (options_.http_listen.empty()) return absl::OkStatus();
@@ -99,7 +108,14 @@ absl::Status Gateway::StartHttp() {
   options.listen = options_.http_listen;
   options.threads = options_.http_threads;
   options.max_connections = options_.http_max_connections;
+  options.max_connections_per_address =
+      options_.security.http_max_connections_per_address;
+  options.tls = security_->tls();
+  options.allowed_origins = options_.security.allowed_origins;
   options.render = openai::RefusalResponse;
+  options.guard = [this](const http::Request& request) {
+    return openai_.Guard(request);
+  };
   LOCKSTEP_ASSIGN_OR_RETURN(http_,
                             http::Server::Start(options, openai_.Routes()));
   return absl::OkStatus();

@@ -15,6 +15,7 @@
 #include "frontend/options.h"
 #include "frontend/routing/dns_discovery.h"
 #include "frontend/routing/group_set.h"
+#include "frontend/security.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
@@ -56,7 +57,8 @@ class Gateway {
   void Drain();
 
  private:
-  Gateway(const GatewayOptions& options, const Tokenizer* tokenizer);
+  Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
+          std::unique_ptr<Security> security);
   absl::Status StartHttp();
   absl::Status FindGroups();
   void OnGroupChange();
@@ -65,6 +67,7 @@ class Gateway {
 
   const GatewayOptions options_;
   // In the order in which each uses the ones before it.
+  const std::unique_ptr<Security> security_;
   GroupSet groups_;
   Pipeline pipeline_;
   InferenceService service_;

@@ -14,6 +14,7 @@
 #include "common/termination_signals.h"
 #include "frontend/gateway.h"
 #include "frontend/options.h"
+#include "frontend/security.h"
 #include "proto/inference.grpc.pb.h"
 #include "tokenizer_service/remote_tokenizer.h"
 #include "tokenizer_service/tokenizer_factory.h"
@@ -26,7 +27,10 @@ constexpr absl::Duration kTokenizerTimeout = absl::Seconds(60);
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
     const GatewayOptions& options) {
   if (options.tokenizer_address.empty()) return OpenTokenizer(options.model);
-  return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout);
+  LOCKSTEP_ASSIGN_OR_RETURN(const ClientTls tls,
+                            StartClientTls(options.security.tokenizer_tls));
+  return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout,
+                                  tls);
 }
 
 std::string HostOf(const std::string& address) {

@@ -157,7 +157,8 @@ std::string GatewayOptions::ToString() const {
       " tool_call_parser=", tool_call_parser,
       " reasoning_parser=", reasoning_parser,
       " encode_threads=", pipeline.encode_threads,
-      " max_inflight_requests=", pipeline.max_inflight_requests,
+      " max_inflight_requests=", pipeline.max_inflight_requests, " ",
+      security.ToString(),
       " drain_timeout=", absl::FormatDuration(drain_timeout));
 }
 
@@ -213,6 +214,7 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
                                         ? FLAGS_encode_threads
                                         : std::clamp(cores / 2, 2, kMaxThreads);
   options.pipeline.max_inflight_requests = FLAGS_max_inflight_requests;
+  LOCKSTEP_ASSIGN_OR_RETURN(options.security, SecurityOptionsFromFlags());
   options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
   return options;
 }

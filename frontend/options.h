@@ -8,6 +8,7 @@
 
 #include "frontend/generation/pipeline.h"
 #include "frontend/routing/group_set.h"
+#include "frontend/security_options.h"
 
 namespace lockstep {
 
@@ -29,6 +30,7 @@ struct GatewayOptions {
   std::string tool_call_parser = "auto";
   std::string reasoning_parser = "auto";
   PipelineOptions pipeline;
+  SecurityOptions security;
   absl::Duration drain_timeout;
 
   // One line, for the log.

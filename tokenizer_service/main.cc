@@ -7,6 +7,8 @@
 #include <cstdio>
 
 #include "common/grpc_server.h"
+#include "common/security/grpc_credentials.h"
+#include "common/security/tls_flags.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "tokenizer_service/options.h"
@@ -23,11 +25,13 @@ absl::Status Serve(const TokenizerOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
   TokenizerService service(tokenizer.get(), {.threads = options.threads,
                                              .queue = {.tasks = kQueue}});
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto tls, StartServerTls(options.tls));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto server,
       GrpcServer::Start(options.listen, "listen", {&service},
                         {v1::Tokenizer::service_full_name()},
-                        {.max_request_bytes = kMaxTokenizerRequestBytes}));
+                        {.max_request_bytes = kMaxTokenizerRequestBytes,
+                         .credentials = MakeServerCredentials(tls.get())}));
   TerminationSignals signals({});
   server->SetServing(true);
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));

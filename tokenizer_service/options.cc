@@ -5,6 +5,7 @@
 
 #include "common/flag_check.h"
 #include "common/program/program_flags.h"
+#include "common/security/tls_flags.h"
 #include "common/status_macros.h"
 
 DEFINE_string(model, "",
@@ -32,8 +33,8 @@ absl::Status Check(const TokenizerOptions& options) {
 }  // namespace
 
 std::string TokenizerOptions::ToString() const {
-  return absl::StrCat("model=", model, " listen=", listen,
-                      " threads=", threads);
+  return absl::StrCat("model=", model, " listen=", listen, " threads=", threads,
+                      " tls=", lockstep::ToString(tls));
 }
 
 absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
@@ -43,6 +44,7 @@ absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
   options.model = FLAGS_model;
   options.listen = FLAGS_listen;
   options.threads = FLAGS_threads;
+  LOCKSTEP_ASSIGN_OR_RETURN(options.tls, ServerTlsFilesFromFlags());
   LOCKSTEP_RETURN_IF_ERROR(Check(options));
   return options;
 }

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "common/security/tls_identity.h"
+
 namespace lockstep {
 
 // What the binary `tokenizer` is told, checked.
@@ -11,6 +13,7 @@ struct TokenizerOptions {
   std::string model;   // a Hugging Face folder or a GGUF file
   std::string listen;  // host:port
   int threads = 0;     // that work on text
+  TlsFiles tls;
 
   std::string ToString() const;
 };

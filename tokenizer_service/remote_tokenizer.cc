@@ -82,9 +82,10 @@ absl::Status From(const std::string& address, const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
-    const std::string& address, absl::Duration timeout) {
-  auto stub = v1::Tokenizer::NewStub(grpc::CreateCustomChannel(
-      address, grpc::InsecureChannelCredentials(), ChannelArguments()));
+    const std::string& address, absl::Duration timeout, const ClientTls& tls) {
+  auto channel =
+      std::make_unique<SecureChannel>(address, ChannelArguments(), tls);
+  const auto stub = v1::Tokenizer::NewStub(channel->Get());
   const auto deadline = absl::ToChronoTime(absl::Now() + timeout);
 
   grpc::ClientContext info_context, vocabulary_context;
@@ -109,14 +110,14 @@ absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
         info.vocabulary_size(), " ids and lists ", vocabulary->size(), "."));
   }
   return std::unique_ptr<RemoteTokenizer>(new RemoteTokenizer(
-      address, std::move(stub), FromProto(info), *std::move(vocabulary)));
+      address, std::move(channel), FromProto(info), *std::move(vocabulary)));
 }
 
 RemoteTokenizer::RemoteTokenizer(const std::string& address,
-                                 std::unique_ptr<v1::Tokenizer::Stub> stub,
+                                 std::unique_ptr<SecureChannel> channel,
                                  TokenizerInfo info, Vocabulary vocabulary)
     : address_(address),
-      stub_(std::move(stub)),
+      channel_(std::move(channel)),
       info_(std::move(info)),
       vocabulary_(std::move(vocabulary)),
       digest_(vocabulary_.MakeDigest()) {}
@@ -131,7 +132,8 @@ absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
   context.set_deadline(DeadlineFor(text));
   v1::EncodeResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(stub_->Encode(&context, request, &response)));
+      FromGrpc(v1::Tokenizer::NewStub(channel_->Get())
+                   ->Encode(&context, request, &response)));
   if (response.vocabulary_digest() !=
       std::string(digest_.begin(), digest_.end())) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -159,7 +161,8 @@ absl::StatusOr<std::string> RemoteTokenizer::RenderChat(
   context.set_deadline(DeadlineFor(context_json));
   v1::RenderChatResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(stub_->RenderChat(&context, request, &response)));
+      FromGrpc(v1::Tokenizer::NewStub(channel_->Get())
+                   ->RenderChat(&context, request, &response)));
   return std::move(*response.mutable_text());
 }
 

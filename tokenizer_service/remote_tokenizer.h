@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/digest.h"
+#include "common/security/grpc_credentials.h"
 #include "proto/tokenizer.grpc.pb.h"
 #include "tokenizer_service/tokenizer.h"
 
@@ -28,7 +29,8 @@ class RemoteTokenizer : public Tokenizer {
   // Waits up to `timeout` for the service to answer. The sentence of a failure
   // names the address.
   static absl::StatusOr<std::unique_ptr<RemoteTokenizer>> Connect(
-      const std::string& address, absl::Duration timeout);
+      const std::string& address, absl::Duration timeout,
+      const ClientTls& tls = {});
 
   absl::StatusOr<std::vector<uint32_t>> Encode(
       absl::string_view text, bool add_special_tokens) const override;
@@ -42,11 +44,11 @@ class RemoteTokenizer : public Tokenizer {
 
  private:
   RemoteTokenizer(const std::string& address,
-                  std::unique_ptr<v1::Tokenizer::Stub> stub, TokenizerInfo info,
+                  std::unique_ptr<SecureChannel> channel, TokenizerInfo info,
                   Vocabulary vocabulary);
 
   const std::string address_;
-  const std::unique_ptr<v1::Tokenizer::Stub> stub_;
+  const std::unique_ptr<SecureChannel> channel_;
   const TokenizerInfo info_;
   const Vocabulary vocabulary_;
   const Digest digest_;  // of vocabulary_

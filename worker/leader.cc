@@ -11,6 +11,8 @@
 
 #include "common/error_reason.h"
 #include "common/program/version.h"
+#include "common/security/grpc_credentials.h"
+#include "common/security/tls_flags.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "worker/collectives/blamed_rank.h"
@@ -121,9 +123,12 @@ absl::Status Leader::Prepare() {
         "--max_queued_tokens is ", options_.max_queued_tokens,
         "; it must be at least the context of ", context, " tokens."));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(tls_, StartServerTls(options_.tls));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      server_, GrpcServer::Start(options_.listen, "listen", {&service_},
-                                 {v1::Worker::service_full_name()}));
+      server_,
+      GrpcServer::Start(options_.listen, "listen", {&service_},
+                        {v1::Worker::service_full_name()},
+                        {.credentials = MakeServerCredentials(tls_.get())}));
   admission_.OnState([this](v1::ServingState state) { OnState(state); });
   if (const absl::Status met = rank_->MeetRanks(collective_address_);
       !met.ok()) {

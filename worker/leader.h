@@ -9,6 +9,7 @@
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
 #include "common/metrics/metric_board.h"
+#include "common/security/tls_identity.h"
 #include "proto/group.pb.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/leader_source.h"
@@ -72,6 +73,7 @@ class Leader {
   LoadBoard board_;
   LeaderSource source_;
   WorkerService service_;
+  std::unique_ptr<TlsIdentity> tls_;  // outlives server_
   std::unique_ptr<GrpcServer> server_;
   WarmUp warm_up_;
   bool is_announced_ = false;               // OnState's

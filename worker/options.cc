@@ -9,6 +9,7 @@
 
 #include "common/byte_size.h"
 #include "common/flag_check.h"
+#include "common/security/tls_flags.h"
 #include "common/status_macros.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/runtime/numerics.h"
@@ -269,6 +270,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                                   ? DefaultModelName(FLAGS_model)
                                   : FLAGS_served_model_name;
   options.listen = FLAGS_listen;
+  LOCKSTEP_ASSIGN_OR_RETURN(options.tls, ServerTlsFilesFromFlags());
   options.health_listen = health_listen;
   options.metrics_port = FLAGS_local_index > 0 ? 0 : FLAGS_metrics_port;
   options.leader_address = LeaderAddress(placement.local_ranks);
@@ -306,6 +308,7 @@ std::string WorkerOptions::ToString() const {
   add("listen", listen);
   add("health_listen", health_listen);
   add("metrics_port", metrics_port);
+  add("tls", lockstep::ToString(tls));
   add("tensor_parallel_size", rank.size);
   add("rank", rank.rank);
   add("leader_address", leader_address);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/security/tls_identity.h"
 #include "worker/runtime/rank.h"
 
 namespace lockstep {
@@ -15,6 +16,7 @@ struct WorkerOptions {
   RankOptions rank;
   std::string served_model_name;
   std::string listen;          // host:port of the gRPC service, the leader's
+  TlsFiles tls;                // of that
   std::string health_listen;   // host:port of the health service; empty: none
   int metrics_port = 0;        // 0: none
   std::string leader_address;  // host:port of the rendezvous

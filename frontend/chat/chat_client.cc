@@ -37,12 +37,19 @@ void ChatCall::OnStarted() {
   if (is_cancelled_) context_.TryCancel();
 }
 
-ChatClient::ChatClient(const std::string& address)
+ChatClient::ChatClient(const std::string& address, const ChatAccess& access)
     : address_(address),
-      stub_(v1::Inference::NewStub(grpc::CreateCustomChannel(
-          address, grpc::InsecureChannelCredentials(), ChannelArguments()))) {}
+      api_key_(access.api_key),
+      stub_(v1::Inference::NewStub(
+          SecureChannel(address, ChannelArguments(), access.tls).Get())) {}
+
+void ChatClient::Authorize(ChatCall* call) const {
+  if (api_key_.empty()) return;
+  call->context_.AddMetadata("authorization", "Bearer " + api_key_);
+}
 
 absl::StatusOr<std::string> ChatClient::ModelName(ChatCall* call) {
+  Authorize(call);
   call->context_.set_deadline(std::chrono::system_clock::now() + kListTimeout);
   const v1::ListModelsRequest request;
   v1::ListModelsResponse response;
@@ -67,6 +74,7 @@ ChatAnswer ChatClient::Ask(
     ChatCall* call, const v1::GenerateRequest& request,
     const std::function<void(absl::string_view)>& on_text) {
   ChatAnswer answer;
+  Authorize(call);
   const auto stream = stub_->Generate(&call->context_, request);
   call->OnStarted();
   v1::GenerateResponse response;

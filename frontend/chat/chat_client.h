@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "common/security/grpc_credentials.h"
 #include "proto/inference.grpc.pb.h"
 
 namespace lockstep {
@@ -38,6 +39,12 @@ struct ChatAnswer {
   absl::Status status;
 };
 
+// How a gateway is asked that does not answer everybody.
+struct ChatAccess {
+  std::string api_key;  // empty: none
+  ClientTls tls;
+};
+
 // The gateway, as the chat needs it. Errors are sentences for the user. Any
 // thread.
 //
@@ -46,7 +53,8 @@ struct ChatAnswer {
 //   if (call.is_cancelled()) …
 class ChatClient {
  public:
-  explicit ChatClient(const std::string& address);
+  explicit ChatClient(const std::string& address,
+                      const ChatAccess& access = {});
 
   absl::StatusOr<std::string> ModelName(ChatCall* call);
 
@@ -55,9 +63,11 @@ class ChatClient {
                  const std::function<void(absl::string_view)>& on_text);
 
  private:
+  void Authorize(ChatCall* call) const;
   absl::Status Describe(const grpc::Status& status) const;
 
   const std::string address_;
+  const std::string api_key_;
   const std::unique_ptr<v1::Inference::Stub> stub_;
 };
 

@@ -62,6 +62,35 @@ class SilentGateway : public v1::Inference::CallbackService {
   std::unique_ptr<GrpcServer> server_;
 };
 
+// One that lists its model for a key.
+class KeyedGateway : public v1::Inference::Service {
+ public:
+  KeyedGateway() {
+    auto server = GrpcServer::Start("127.0.0.1:0", "listen", {this}, {});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  std::string address() const {
+    return absl::StrCat("127.0.0.1:", server_->port());
+  }
+
+ private:
+  grpc::Status ListModels(grpc::ServerContext* context,
+                          const v1::ListModelsRequest*,
+                          v1::ListModelsResponse* response) override {
+    const auto& metadata = context->client_metadata();
+    const auto key = metadata.find("authorization");
+    if (key == metadata.end() || key->second != "Bearer of-the-test") {
+      return {grpc::StatusCode::UNAUTHENTICATED, "a key is needed."};
+    }
+    response->add_models()->set_name("model");
+    return grpc::Status::OK;
+  }
+
+  std::unique_ptr<GrpcServer> server_;
+};
+
 constexpr auto kIgnore = [](absl::string_view) {};
 
 TEST(ChatClient, CancelEndsTheAnswerThatIsBeingWritten) {
@@ -119,6 +148,16 @@ TEST(ChatClient, TellsWhatToDoWhereThereIsNoGateway) {
   ChatCall listing, asking;
   EXPECT_EQ(client.ModelName(&listing).status(), error);
   EXPECT_EQ(client.Ask(&asking, {}, kIgnore).status, error);
+}
+
+TEST(ChatClient, SendsItsKey) {
+  KeyedGateway gateway;
+  ChatCall refused, answered;
+  EXPECT_EQ(ChatClient(gateway.address()).ModelName(&refused).status(),
+            absl::UnauthenticatedError("a key is needed."));
+  const ChatAccess access = {.api_key = "of-the-test", .tls = {}};
+  EXPECT_EQ(ChatClient(gateway.address(), access).ModelName(&answered).value(),
+            "model");
 }
 
 }  // namespace

@@ -5,15 +5,26 @@
 #include <gflags/gflags.h>
 #include <grpc/support/log.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "common/environment_flags.h"
+#include "common/security/tls_identity.h"
 #include "common/status_macros.h"
 #include "frontend/chat/chat_client.h"
 #include "frontend/chat/session.h"
 #include "frontend/chat/terminal.h"
 
 DEFINE_string(server, "localhost:50051", "host:port of the gateway.");
+DEFINE_string(api_key, "",
+              "A key of the gateway's, where it wants one; LOCKSTEP_API_KEY "
+              "says it without showing it to others of this machine.");
+DEFINE_string(tls_ca, "",
+              "PEM file of the CAs that the gateway's certificate must be of; "
+              "empty: no TLS.");
+DEFINE_string(tls_name, "",
+              "The name that it must have; empty: that of --server.");
 DEFINE_string(system, "", "The conversation's system message.");
 DEFINE_double(temperature, 0.7, "How freely tokens are chosen; 0 is greedy.");
 DEFINE_uint32(max_tokens, 0,
@@ -32,6 +43,17 @@ absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
   return options;
 }
 
+absl::StatusOr<ChatAccess> AccessFromFlags() {
+  ChatAccess access;
+  access.api_key = FLAGS_api_key;
+  if (FLAGS_tls_ca.empty()) return access;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      std::unique_ptr<TlsIdentity> identity,
+      TlsIdentity::Start({.ca = {"tls_ca", FLAGS_tls_ca}}));
+  access.tls = {std::move(identity), FLAGS_tls_name};
+  return access;
+}
+
 absl::StatusOr<std::string> ModelName(ChatClient& client, Terminal& terminal) {
   ChatCall call;
   const Terminal::InterruptWatch watch(terminal, [&] { call.Cancel(); });
@@ -44,7 +66,8 @@ absl::StatusOr<std::string> ModelName(ChatClient& client, Terminal& terminal) {
 absl::StatusOr<bool> Chat(int argc, char** argv, Terminal& terminal) {
   LOCKSTEP_ASSIGN_OR_RETURN(const ChatOptions options,
                             ParseOptions(argc, argv));
-  ChatClient client(FLAGS_server);
+  LOCKSTEP_ASSIGN_OR_RETURN(const ChatAccess access, AccessFromFlags());
+  ChatClient client(FLAGS_server, access);
   LOCKSTEP_ASSIGN_OR_RETURN(const std::string model,
                             ModelName(client, terminal));
   if (terminal.is_interactive()) {

@@ -26,12 +26,12 @@ absl::StatusOr<std::string> DecodeKnown(const Tokenizer& tokenizer,
 
 Generation::Generation(Pipeline* pipeline, size_t request_bytes,
                        Parser<GenerateSpec> parse, ResponseSink* sink,
-                       std::string request_id)
+                       Caller caller)
     : pipeline_(pipeline),
       request_bytes_(request_bytes),
       parse_(std::move(parse)),
       sink_(sink),
-      request_id_(std::move(request_id)),
+      caller_(std::move(caller)),
       answer_(&spec_, &pipeline->tokenizer(), sink) {}
 
 void Generation::Start() {
@@ -52,6 +52,9 @@ void Generation::ParseAndEncode() {
   parse_ = nullptr;  // what it holds of the request goes
   if (!spec.ok()) return End(spec.status());
   spec_ = *std::move(spec);
+  if (caller_.grant != nullptr) {
+    spec_.priority = std::max(spec_.priority, caller_.grant->priority_floor());
+  }
   const ChatFormat& format = pipeline_->chat_format();
   if (const auto refused = CheckTools(spec_.prompt, format); !refused.ok()) {
     return End(refused);
@@ -60,6 +63,7 @@ void Generation::ParseAndEncode() {
       EncodePrompt(spec_.prompt, format, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
   prompt_tokens_ = prompt->token_ids.size();
+  SpendTokens(prompt_tokens_);
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
   if (status.ok() && spec_.return_prompt) status = KeepPrompt(*prompt);
   if (!status.ok()) return End(status);
@@ -69,6 +73,10 @@ void Generation::ParseAndEncode() {
   }
   spec_.prompt = {};
   Send(prompt->token_ids);
+}
+
+void Generation::SpendTokens(int64_t tokens) {
+  if (caller_.grant != nullptr) caller_.grant->SpendTokens(tokens);
 }
 
 absl::Status Generation::KeepPrompt(const EncodedPrompt& prompt) {
@@ -152,11 +160,14 @@ absl::Status Generation::why_cancelled() const {
 
 void Generation::End(const absl::Status& status) {
   RequestRecord record;
-  record.request_id = spec_.request_id.empty() ? request_id_ : spec_.request_id;
+  record.request_id =
+      spec_.request_id.empty() ? caller_.request_id : spec_.request_id;
+  if (caller_.grant != nullptr) record.key_name = caller_.grant->key_name();
   record.worker_request_id = spec_.worker_request_id;
   record.usage = answer_.summary().usage;
   record.usage.set_prompt_tokens(prompt_tokens_);
   record.usage.set_completion_tokens(answer_.completion_tokens());
+  SpendTokens(answer_.completion_tokens());
   if (first_delta_.has_value()) {
     record.first_token = absl::FromChrono(*first_delta_ - started_);
   }
@@ -165,6 +176,7 @@ void Generation::End(const absl::Status& status) {
   record.failovers = failovers_;
   record.status = status;
   LogRequest(record);
+  caller_.grant = nullptr;
   if (status.ok()) {
     sink_->OnSummary(answer_.summary());
   } else {

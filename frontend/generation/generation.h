@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/access/key_account.h"
 #include "frontend/generation/answer.h"
 #include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/pipeline.h"
@@ -21,6 +22,12 @@
 #include "frontend/routing/worker_call.h"
 
 namespace lockstep {
+
+// Who asks, as far as it is known before the request is parsed.
+struct Caller {
+  std::string request_id = "-";                  // fit for a log
+  std::shared_ptr<AccessGrant> grant = nullptr;  // null: needs no key
+};
 
 // One Generate request on its way: admit → parse, render and encode → send to
 // a worker group → decode what comes back → sink.
@@ -36,11 +43,11 @@ namespace lockstep {
 class Generation : private WorkerCall::Listener {
  public:
   // `pipeline` and `sink` must outlive this. `parse` is called at most once, on
-  // an encoding thread, before the terminal event. `request_id`, for the log,
-  // where it is known and fit for a log before the request is parsed.
+  // an encoding thread, before the terminal event. The caller's grant is let go
+  // of before that event.
   Generation(Pipeline* pipeline, size_t request_bytes,
              Parser<GenerateSpec> parse, ResponseSink* sink,
-             std::string request_id = "-");
+             Caller caller = {});
 
   void Start();
   void Cancel(const absl::Status& why);
@@ -49,6 +56,7 @@ class Generation : private WorkerCall::Listener {
   using Clock = std::chrono::steady_clock;
 
   void ParseAndEncode();  // on an encoding thread
+  void SpendTokens(int64_t tokens);
   absl::Status KeepPrompt(const EncodedPrompt& prompt);
   void Send(const std::vector<uint32_t>& prompt_token_ids);
   void OnMessage(const v1::WorkerGenerateResponse& message) override;
@@ -61,7 +69,7 @@ class Generation : private WorkerCall::Listener {
   const size_t request_bytes_;
   Parser<GenerateSpec> parse_;
   ResponseSink* const sink_;
-  const std::string request_id_;
+  Caller caller_;
 
   GenerateSpec spec_;  // from ParseAndEncode on
   Answer answer_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/routing/group_set.h"
 #include "frontend/routing/policy/round_robin.h"
@@ -116,6 +117,31 @@ TEST_F(GenerationTest, AStopStringAbortsTheChoiceAtTheWorker) {
   ASSERT_EQ(worker_.aborts().size(), 1);
   EXPECT_EQ(worker_.aborts()[0].request_ids(0), "r1-w");
   EXPECT_EQ(worker_.aborts()[0].choices_size(), 1);
+}
+
+TEST_F(GenerationTest, AGrantRaisesThePriorityAndIsChargedForAllTokens) {
+  absl::Time now = absl::UnixEpoch();
+  AccessControl access([&now] { return now; });
+  const auto may_enter = [&access] { return access.Enter("Bearer key").ok(); };
+  access.SetKeys({{"alice",
+                   SecretDigest::Of("key"),
+                   {.concurrent_requests = 1,
+                    .tokens_per_minute = 60,
+                    .priority_floor = 10}}});
+  worker_.set_script(
+      [](const auto& request) { return Say(request, std::string(70, 'a')); });
+  spec_.priority = -5;
+  Generation generation(pipeline_.get(), kBytes, Spec(), &sink_,
+                        {.grant = *access.Enter("Bearer key")});
+  EXPECT_FALSE(may_enter());  // one runs already
+  generation.Start();
+  sink_.ended.WaitForNotification();
+  EXPECT_EQ(worker_.requests()[0].priority(), 10);
+  // A prompt of 3 and an answer of 70, at one a second.
+  now += absl::Seconds(13);
+  EXPECT_FALSE(may_enter());
+  now += absl::Seconds(2);
+  EXPECT_TRUE(may_enter());
 }
 
 TEST_F(GenerationTest, CancelReachesTheWorkerAtOnce) {

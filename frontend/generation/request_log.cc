@@ -11,6 +11,9 @@ std::string FormatRequest(const RequestRecord& record) {
       record.worker_request_id != record.request_id) {
     absl::StrAppend(&line, " worker_request=", record.worker_request_id);
   }
+  if (!record.key_name.empty()) {
+    absl::StrAppend(&line, " key=", record.key_name);
+  }
   absl::StrAppend(&line,
                   " status=", absl::StatusCodeToString(record.status.code()));
   const char* separator = " finish=";

@@ -15,6 +15,7 @@ namespace lockstep {
 struct RequestRecord {
   std::string request_id = "-";   // where it is not known to be fit for a log
   std::string worker_request_id;  // if it differs
+  std::string key_name;           // of the API key; empty: none is needed
   v1::Usage usage;
   std::optional<absl::Duration> first_token;  // from the request's start
   absl::Duration total;

@@ -24,6 +24,15 @@ TEST(RequestLog, OneLineForAnAnswer) {
             "first_token_ms=35 total_ms=410");
 }
 
+TEST(RequestLog, TheKeyIsNamed) {
+  RequestRecord record;
+  record.request_id = "r1";
+  record.key_name = "alice";
+  EXPECT_EQ(FormatRequest(record),
+            "request r1 key=alice status=OK prompt_tokens=0 cached_tokens=0 "
+            "completion_tokens=0 total_ms=0");
+}
+
 TEST(RequestLog, OneLineForARefusalWithoutItsWords) {
   RequestRecord record;
   record.request_id = "r2";

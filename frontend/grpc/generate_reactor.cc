@@ -18,9 +18,10 @@ constexpr std::chrono::milliseconds kDeadlineSlack{100};
 
 GenerateReactor::GenerateReactor(Pipeline* pipeline, size_t request_bytes,
                                  std::chrono::system_clock::time_point deadline,
-                                 Parser<GenerateSpec> parse)
+                                 Parser<GenerateSpec> parse, Caller caller)
     : deadline_(deadline),
-      generation_(pipeline, request_bytes, std::move(parse), this) {}
+      generation_(pipeline, request_bytes, std::move(parse), this,
+                  std::move(caller)) {}
 
 void GenerateReactor::Start() {
   StartSendInitialMetadata();

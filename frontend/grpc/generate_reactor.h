@@ -32,10 +32,10 @@ inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                         private ResponseSink {
  public:
-  // `pipeline` must outlive the call. See Generation for `parse`.
+  // `pipeline` must outlive the call. See Generation for `parse`, `caller`.
   GenerateReactor(Pipeline* pipeline, size_t request_bytes,
                   std::chrono::system_clock::time_point deadline,
-                  Parser<GenerateSpec> parse);
+                  Parser<GenerateSpec> parse, Caller caller);
 
   // Once, before the reactor is returned to gRPC.
   void Start();

@@ -1,5 +1,6 @@
 #include "frontend/grpc/inference_service.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,17 +26,37 @@ absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
   return absl::CancelledError("the client cancelled the call.");
 }
 
+AccessControl::Authorization AuthorizationOf(
+    const grpc::CallbackServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return std::nullopt;
+  return absl::string_view(found->second.data(), found->second.size());
+}
+
+// A stream that ends before it begins.
+class RefusedStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
+ public:
+  explicit RefusedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
+
+ private:
+  void OnDone() override { delete this; }
+};
+
 }  // namespace
 
-InferenceService::InferenceService(Pipeline* pipeline,
-                                   const GroupSet* groups)
-    : pipeline_(pipeline), groups_(groups) {}
+InferenceService::InferenceService(Pipeline* pipeline, const GroupSet* groups,
+                                   const AccessControl* access)
+    : pipeline_(pipeline), groups_(groups), access_(access) {}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) return new RefusedStream(grant.status());
   auto* reactor = new GenerateReactor(
       pipeline_, request->Length(), context->deadline(),
-      [=, this] { return ParseGenerate(*context, *request); });
+      [=, this] { return ParseGenerate(*context, *request); },
+      {.grant = *std::move(grant)});
   reactor->Start();
   return reactor;
 }
@@ -43,47 +64,54 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
 grpc::ServerUnaryReactor* InferenceService::Tokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
+  const auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) return FinishNow(context, grant.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   pipeline_->Tokenize(
       request->Length(),
       [=, this] { return ParseTokenize(*context, *request); },
-      [reactor, response](absl::StatusOr<EncodedPrompt> encoded) {
-        if (encoded.ok()) {
-          v1::TokenizeResponse message;
-          message.mutable_token_ids()->Add(encoded->token_ids.begin(),
-                                           encoded->token_ids.end());
-          if (encoded->rendered.has_value()) {
-            message.set_text(*std::move(encoded->rendered));
-          }
-          *response = SerializeMessage(message);
-        }
-        reactor->Finish(ToGrpc(encoded.status()));
-      });
+      AfterRelease(
+          *grant, [reactor, response](absl::StatusOr<EncodedPrompt> encoded) {
+            if (encoded.ok()) {
+              v1::TokenizeResponse message;
+              message.mutable_token_ids()->Add(encoded->token_ids.begin(),
+                                               encoded->token_ids.end());
+              if (encoded->rendered.has_value()) {
+                message.set_text(*std::move(encoded->rendered));
+              }
+              *response = SerializeMessage(message);
+            }
+            reactor->Finish(ToGrpc(encoded.status()));
+          }));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* InferenceService::Detokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
+  const auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) return FinishNow(context, grant.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   pipeline_->Detokenize(
       request->Length(),
       [=, this] { return ParseDetokenize(*context, *request); },
-      [reactor, response](absl::StatusOr<std::string> text) {
-        if (text.ok()) {
-          v1::DetokenizeResponse message;
-          message.set_text(*std::move(text));
-          *response = SerializeMessage(message);
-        }
-        reactor->Finish(ToGrpc(text.status()));
-      });
+      AfterRelease(*grant,
+                   [reactor, response](absl::StatusOr<std::string> text) {
+                     if (text.ok()) {
+                       v1::DetokenizeResponse message;
+                       message.set_text(*std::move(text));
+                       *response = SerializeMessage(message);
+                     }
+                     reactor->Finish(ToGrpc(text.status()));
+                   }));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* InferenceService::ListModels(
     grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
     v1::ListModelsResponse* response) {
-  const absl::Status status = RefuseUnknownFields(*request);
+  absl::Status status = access_->Check(AuthorizationOf(*context));
+  if (status.ok()) status = RefuseUnknownFields(*request);
   if (!status.ok()) return FinishNow(context, status);
   const auto served = groups_->Model();
   if (!served.ok()) return FinishNow(context, served.status());

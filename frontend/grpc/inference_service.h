@@ -2,6 +2,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/routing/group_set.h"
 #include "proto/inference.grpc.pb.h"
@@ -19,8 +20,9 @@ class InferenceService
                   v1::Inference::WithCallbackMethod_ListModels<
                       v1::Inference::Service>>>> {
  public:
-  // Both must outlive every call.
-  InferenceService(Pipeline* pipeline, const GroupSet* groups);
+  // All must outlive every call.
+  InferenceService(Pipeline* pipeline, const GroupSet* groups,
+                   const AccessControl* access);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -50,6 +52,7 @@ class InferenceService
 
   Pipeline* const pipeline_;
   const GroupSet* const groups_;
+  const AccessControl* const access_;
 };
 
 }  // namespace lockstep

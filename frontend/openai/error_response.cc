@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "frontend/generation/error_detail.h"
 #include "frontend/openai/fields.h"
 
@@ -82,11 +83,22 @@ std::string Write(absl::string_view message, absl::string_view type,
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// When to try again: what is known of it, or the row's word.
+int RetryAfterSeconds(const absl::Status& status, const ErrorRow& row) {
+  const auto delay = RetryDelayOf(status);
+  if (!delay.has_value()) return row.retry_after_s;
+  return static_cast<int>(
+      absl::ToInt64Seconds(absl::Ceil(*delay, absl::Seconds(1))));
+}
+
 http::Response MakeResponse(int status, int retry_after_s, bool may_retry,
                             std::string body) {
   http::Response response;
   response.status = status;
   response.fields = {{"content-type", "application/json"}};
+  if (status == 401) {
+    response.fields.emplace_back("www-authenticate", "Bearer");
+  }
   if (retry_after_s > 0) {
     response.fields.emplace_back("retry-after", absl::StrCat(retry_after_s));
   }
@@ -111,11 +123,14 @@ std::string ErrorJson(const absl::Status& status) {
 
 http::Response ErrorResponse(const absl::Status& status) {
   const ErrorRow& row = RowOf(status.code());
-  return MakeResponse(row.http_status, row.retry_after_s, row.may_retry,
-                      ErrorJson(status));
+  return MakeResponse(row.http_status, RetryAfterSeconds(status, row),
+                      row.may_retry, ErrorJson(status));
 }
 
 http::Response RefusalResponse(const http::Refusal& refusal) {
+  if (refusal.status == 401) {
+    return ErrorResponse(absl::UnauthenticatedError(refusal.message));
+  }
   const bool is_full = refusal.status == 503;
   const char* type = refusal.status == 404   ? "not_found_error"
                      : is_full               ? "service_unavailable_error"

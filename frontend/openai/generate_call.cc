@@ -26,11 +26,12 @@ std::unique_ptr<AnswerWriter> MakeAnswerWriter(
 class GenerateCall::Part : private ResponseSink {
  public:
   Part(GenerateCall* call, size_t prompt, size_t request_bytes,
-       Parser<GenerateSpec> parse, const std::string& request_id)
+       Parser<GenerateSpec> parse)
       : call_(call),
         prompt_(prompt),
-        generation_(call->pipeline_, request_bytes, std::move(parse), this,
-                    request_id) {}
+        generation_(
+            call->pipeline_, request_bytes, std::move(parse), this,
+            {.request_id = call->request_.request_id, .grant = call->grant_}) {}
 
   Generation& generation() { return generation_; }
 
@@ -70,10 +71,12 @@ class GenerateCall::Part : private ResponseSink {
   Generation generation_;
 };
 
-void GenerateCall::Start(Pipeline* pipeline, http::Request request, Parse parse,
+void GenerateCall::Start(Pipeline* pipeline, http::Request request,
+                         std::shared_ptr<AccessGrant> grant, Parse parse,
                          std::shared_ptr<http::ResponseWriter> writer) {
-  const std::shared_ptr<GenerateCall> call(new GenerateCall(
-      pipeline, std::move(request), std::move(parse), std::move(writer)));
+  const std::shared_ptr<GenerateCall> call(
+      new GenerateCall(pipeline, std::move(request), std::move(grant),
+                       std::move(parse), std::move(writer)));
   {
     absl::MutexLock lock(&call->mutex_);
     call->self_ = call;
@@ -86,10 +89,11 @@ void GenerateCall::Start(Pipeline* pipeline, http::Request request, Parse parse,
 }
 
 GenerateCall::GenerateCall(Pipeline* pipeline, http::Request request,
-                           Parse parse,
+                           std::shared_ptr<AccessGrant> grant, Parse parse,
                            std::shared_ptr<http::ResponseWriter> writer)
     : pipeline_(pipeline),
       request_(std::move(request)),
+      grant_(std::move(grant)),
       parse_(std::move(parse)),
       writer_(std::move(writer)) {}
 
@@ -116,8 +120,7 @@ void GenerateCall::StartPart(size_t request_bytes, Parser<GenerateSpec> parse) {
   {
     absl::MutexLock lock(&mutex_);
     parts_.push_back(std::make_unique<Part>(this, parts_.size(), request_bytes,
-                                            std::move(parse),
-                                            request_.request_id));
+                                            std::move(parse)));
     part = parts_.back().get();
     // It starts nevertheless, so that it ends as the others do.
     if (!failure_.ok()) part->generation().Cancel(failure_);
@@ -133,6 +136,7 @@ void GenerateCall::Cancel(const absl::Status& why) {
 void GenerateCall::FailLocked(const absl::Status& status) {
   if (!failure_.ok()) return;
   failure_ = status;
+  if (grant_ != nullptr) grant_->Release();
   if (answer_ != nullptr) {
     answer_->Fail(status);
   } else {
@@ -149,7 +153,10 @@ void GenerateCall::OnPartEnd(const absl::Status& status,
   if (!status.ok()) FailLocked(status);
   if (failure_.ok()) answer_->OnSummary(*summary);
   if (++ended_parts_ < expected_parts_) return;
-  if (failure_.ok()) answer_->Complete();
+  if (failure_.ok()) {
+    if (grant_ != nullptr) grant_->Release();
+    answer_->Complete();
+  }
   parts.swap(parts_);
   self.swap(self_);
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/access/key_account.h"
 #include "frontend/generation/generation.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/generation/response_sink.h"
@@ -33,14 +34,17 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
   using Parse = std::function<absl::StatusOr<ParsedRequest>(
       const http::Request& request)>;
 
-  // `pipeline` must outlive the call.
-  static void Start(Pipeline* pipeline, http::Request request, Parse parse,
+  // `pipeline` must outlive the call. `grant` is released before the end is
+  // told; null: none is needed.
+  static void Start(Pipeline* pipeline, http::Request request,
+                    std::shared_ptr<AccessGrant> grant, Parse parse,
                     std::shared_ptr<http::ResponseWriter> writer);
 
  private:
   class Part;  // a prompt
 
-  GenerateCall(Pipeline* pipeline, http::Request request, Parse parse,
+  GenerateCall(Pipeline* pipeline, http::Request request,
+               std::shared_ptr<AccessGrant> grant, Parse parse,
                std::shared_ptr<http::ResponseWriter> writer);
 
   absl::StatusOr<GenerateSpec> ParseFirst();
@@ -56,6 +60,7 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
 
   Pipeline* const pipeline_;
   http::Request request_;  // until it is parsed
+  const std::shared_ptr<AccessGrant> grant_;
   const Parse parse_;
   const std::shared_ptr<http::ResponseWriter> writer_;
 

@@ -8,6 +8,7 @@
 
 #include "common/status_macros.h"
 #include "common/utf8.h"
+#include "frontend/access/open_routes.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/openai/answer_json.h"
 #include "frontend/openai/error_response.h"
@@ -49,11 +50,19 @@ void Answer(const std::shared_ptr<http::ResponseWriter>& writer,
   writer->Send(json.ok() ? JsonResponse(*json) : ErrorResponse(json.status()));
 }
 
+AccessControl::Authorization AuthorizationOf(const http::Request& request) {
+  const std::string* field = request.Find("authorization");
+  if (field == nullptr) return std::nullopt;
+  return *field;
+}
+
 }  // namespace
 
-Service::Service(Pipeline* pipeline, const GroupSet* groups)
+Service::Service(Pipeline* pipeline, const GroupSet* groups,
+                 const AccessControl* access)
     : pipeline_(pipeline),
       groups_(groups),
+      access_(access),
       created_s_(absl::ToUnixSeconds(absl::Now())) {}
 
 std::vector<http::Route> Service::Routes() {
@@ -111,6 +120,13 @@ std::vector<http::Route> Service::Routes() {
   };
 }
 
+http::Refusal Service::Guard(const http::Request& request) const {
+  if (IsOpenRoute(request.path)) return {};
+  const absl::Status status = access_->Check(AuthorizationOf(request));
+  if (status.ok()) return {};
+  return {401, std::string(status.message())};
+}
+
 absl::StatusOr<RequestContext> Service::MakeContext(
     const http::Request& request) {
   RequestContext context;
@@ -124,8 +140,10 @@ absl::StatusOr<RequestContext> Service::MakeContext(
 
 void Service::Generate(http::Request request, Writer writer,
                        ParseGenerate parse) {
+  auto grant = access_->Enter(AuthorizationOf(request));
+  if (!grant.ok()) return Answer(writer, grant.status());
   GenerateCall::Start(
-      pipeline_, std::move(request),
+      pipeline_, std::move(request), *std::move(grant),
       [this,
        parse](const http::Request& received) -> absl::StatusOr<ParsedRequest> {
         LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
@@ -140,6 +158,8 @@ void Service::Tokenize(http::Request request, Writer writer) {
     http::Request request;
     bool return_token_strs = false;
   };
+  const auto grant = access_->Enter(AuthorizationOf(request));
+  if (!grant.ok()) return Answer(writer, grant.status());
   auto call = std::make_shared<Call>();
   call->request = std::move(request);
   const size_t bytes = call->request.body.size();
@@ -154,23 +174,26 @@ void Service::Tokenize(http::Request request, Writer writer) {
         call->return_token_strs = parsed.return_token_strs;
         return std::move(parsed.prompt);
       },
-      [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
-        if (!encoded.ok()) return Answer(writer, encoded.status());
-        const auto model = groups_->Model();
-        if (!model.ok()) return Answer(writer, model.status());
-        Answer(writer,
-               Json{{"count", encoded->token_ids.size()},
-                    {"max_model_len", model->max_context_tokens},
-                    {"tokens", encoded->token_ids},
-                    {"token_strs",
-                     call->return_token_strs
-                         ? TokenStrings(encoded->token_ids,
-                                        pipeline_->tokenizer().vocabulary())
-                         : Json()}});
-      });
+      AfterRelease(
+          *grant, [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
+            if (!encoded.ok()) return Answer(writer, encoded.status());
+            const auto model = groups_->Model();
+            if (!model.ok()) return Answer(writer, model.status());
+            Answer(writer,
+                   Json{{"count", encoded->token_ids.size()},
+                        {"max_model_len", model->max_context_tokens},
+                        {"tokens", encoded->token_ids},
+                        {"token_strs",
+                         call->return_token_strs
+                             ? TokenStrings(encoded->token_ids,
+                                            pipeline_->tokenizer().vocabulary())
+                             : Json()}});
+          }));
 }
 
 void Service::Detokenize(http::Request request, Writer writer) {
+  const auto grant = access_->Enter(AuthorizationOf(request));
+  if (!grant.ok()) return Answer(writer, grant.status());
   auto received = std::make_shared<http::Request>(std::move(request));
   const size_t bytes = received->body.size();
   pipeline_->Detokenize(
@@ -180,10 +203,10 @@ void Service::Detokenize(http::Request request, Writer writer) {
                                   MakeContext(*received));
         return ParseDetokenizeRequest(received->body, context);
       },
-      [writer](absl::StatusOr<std::string> text) {
+      AfterRelease(*grant, [writer](absl::StatusOr<std::string> text) {
         if (!text.ok()) return Answer(writer, text.status());
         Answer(writer, Json{{"prompt", *text}});
-      });
+      }));
 }
 
 void Service::ListModels(Writer writer) const {

@@ -8,7 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/http/request_reader.h"
 #include "frontend/http/router.h"
 #include "frontend/openai/request.h"
 #include "frontend/openai/unknown_fields.h"
@@ -22,12 +24,16 @@ namespace lockstep::openai {
 //   Service service(&pipeline, &groups);
 //   http::Server::Start(options, service.Routes());
 //
-// Any thread. Both arguments, and this, must outlive every request.
+// Any thread. All arguments, and this, must outlive every request.
 class Service {
  public:
-  Service(Pipeline* pipeline, const GroupSet* groups);
+  Service(Pipeline* pipeline, const GroupSet* groups,
+          const AccessControl* access);
 
   std::vector<http::Route> Routes();
+
+  // Whether its header alone keeps a request out: 401 for want of a key.
+  http::Refusal Guard(const http::Request& request) const;
 
   // From here on it is not ready, whatever the worker is.
   void SetDraining() { draining_.store(true); }
@@ -50,6 +56,7 @@ class Service {
 
   Pipeline* const pipeline_;
   const GroupSet* const groups_;
+  const AccessControl* const access_;
   const int64_t created_s_;  // of the model, to clients
   UnknownFields unknown_fields_;
   std::atomic<bool> draining_{false};

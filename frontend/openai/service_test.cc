@@ -19,6 +19,7 @@ using testing::AcceptedMessage;
 using testing::Accumulate;
 using testing::DeltaMessage;
 using testing::FakeAnswer;
+using testing::Fetch;
 using testing::FinishMessage;
 using testing::Hang;
 using ::testing::HasSubstr;
@@ -197,6 +198,15 @@ TEST_F(ServiceTest, SaysHowItIs) {
   EXPECT_EQ(Get("/ready").status, 503);
   EXPECT_EQ(Get("/live").status, 200);
   EXPECT_EQ(Chat({}).status, 503);
+}
+
+TEST_F(ServiceTest, ABodyOfTooManyValuesIsRefused) {
+  std::string body = R"({"prompt":[1)";
+  for (int i = 0; i < 1'200'000; ++i) body += ",1";
+  const RawResponse response =
+      Fetch(http_port(), "/v1/completions", body + "]}");
+  EXPECT_EQ(response.status, 400);
+  EXPECT_THAT(response.body, HasSubstr("JSON values; at most as many"));
 }
 
 TEST_F(ServiceTest, DrainAnswersProbesAndLetsRequestsFinish) {

@@ -63,7 +63,7 @@ void GroupSet::SetAddresses(const std::vector<std::string>& addresses) {
 }
 
 void GroupSet::Add(const std::string& address) {
-  auto owned = std::make_unique<Member>(address);
+  auto owned = std::make_unique<Member>(address, options_.tls);
   Member* const member = owned.get();
   GroupId id = 0;
   {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/security/grpc_credentials.h"
 #include "common/timer_thread.h"
 #include "frontend/routing/balancer.h"
 #include "frontend/routing/load_watch.h"
@@ -37,6 +38,7 @@ struct GroupSetOptions {
   RetryBudget::Options retry_budget = {};
   SilenceWatch::Limits silence = {};
   absl::Duration request_timeout = absl::Minutes(30);
+  ClientTls tls = {};  // towards the workers
 };
 
 // What routing has done so far; each counts up.
@@ -110,8 +112,8 @@ class GroupSet {
 
  private:
   struct Member {
-    explicit Member(const std::string& address)
-        : client(std::make_shared<WorkerClient>(address)) {}
+    Member(const std::string& address, const ClientTls& tls)
+        : client(std::make_shared<WorkerClient>(address, tls)) {}
 
     const std::shared_ptr<WorkerClient> client;
     std::unique_ptr<WorkerMonitor> monitor;

@@ -10,11 +10,12 @@
 
 namespace lockstep {
 
-WorkerCall::WorkerCall(v1::Worker::Stub* stub, const std::string& address,
+WorkerCall::WorkerCall(std::shared_ptr<v1::Worker::Stub> stub,
+                       const std::string& address,
                        v1::WorkerGenerateRequest request,
                        std::chrono::system_clock::time_point deadline,
                        Listener* listener)
-    : stub_(stub),
+    : stub_(std::move(stub)),
       address_(address),
       request_(std::move(request)),
       listener_(listener) {

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "proto/worker.grpc.pb.h"
@@ -34,7 +35,7 @@ class WorkerCall : private grpc::ClientReadReactor<v1::WorkerGenerateResponse> {
     virtual void OnEnd(absl::Status status) = 0;
   };
 
-  WorkerCall(v1::Worker::Stub* stub, const std::string& address,
+  WorkerCall(std::shared_ptr<v1::Worker::Stub> stub, const std::string& address,
              v1::WorkerGenerateRequest request,
              std::chrono::system_clock::time_point deadline,
              Listener* listener);
@@ -47,7 +48,7 @@ class WorkerCall : private grpc::ClientReadReactor<v1::WorkerGenerateResponse> {
   void OnReadDone(bool ok) override;
   void OnDone(const grpc::Status& status) override;
 
-  v1::Worker::Stub* const stub_;
+  const std::shared_ptr<v1::Worker::Stub> stub_;
   const std::string address_;
   const v1::WorkerGenerateRequest request_;
   Listener* const listener_;

@@ -26,20 +26,26 @@ grpc::ChannelArguments WorkerChannelArguments() {
 
 }  // namespace
 
-WorkerClient::WorkerClient(const std::string& address)
-    : address_(address),
-      channel_(grpc::CreateCustomChannel(address,
-                                         grpc::InsecureChannelCredentials(),
-                                         WorkerChannelArguments())),
-      worker_(v1::Worker::NewStub(channel_)),
-      health_(grpc::health::v1::Health::NewStub(channel_)) {}
+WorkerClient::WorkerClient(const std::string& address, const ClientTls& tls)
+    : address_(address), channel_(address, WorkerChannelArguments(), tls) {}
+
+std::shared_ptr<WorkerClient::Stubs> WorkerClient::stubs() {
+  const std::shared_ptr<grpc::Channel> channel = channel_.Get();
+  absl::MutexLock lock(&mutex_);
+  if (stubs_ == nullptr || stubs_->channel != channel) {
+    stubs_ = std::make_shared<Stubs>(channel);
+  }
+  return stubs_;
+}
 
 std::unique_ptr<WorkerCall> WorkerClient::Generate(
     v1::WorkerGenerateRequest request,
     std::chrono::system_clock::time_point deadline,
     WorkerCall::Listener* listener) {
-  return std::make_unique<WorkerCall>(worker_.get(), address_,
-                                      std::move(request), deadline, listener);
+  const auto held = stubs();
+  return std::make_unique<WorkerCall>(
+      std::shared_ptr<v1::Worker::Stub>(held, &held->worker), address_,
+      std::move(request), deadline, listener);
 }
 
 void WorkerClient::Abort(const std::string& request_id,
@@ -53,7 +59,7 @@ void WorkerClient::Abort(const std::string& request_id,
   call->context.set_deadline(std::chrono::system_clock::now() + kAbortTimeout);
   call->request.add_request_ids(request_id);
   call->request.mutable_choices()->Add(choices.begin(), choices.end());
-  worker_->async()->Abort(
+  stubs()->worker.async()->Abort(
       &call->context, &call->request, &call->response,
       [call, address = address_](const grpc::Status& status) {
         LOG_IF(WARNING, !status.ok())
@@ -65,7 +71,7 @@ void WorkerClient::Abort(const std::string& request_id,
 absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
     grpc::ClientContext* context) {
   v1::ModelInfo info;
-  const grpc::Status status = worker_->GetModelInfo(context, {}, &info);
+  const grpc::Status status = stubs()->worker.GetModelInfo(context, {}, &info);
   if (!status.ok()) return DescribeWorkerStatus(status, address_);
   return info;
 }
@@ -73,7 +79,7 @@ absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
 absl::StatusOr<v1::ServerInfo> WorkerClient::GetServerInfo(
     grpc::ClientContext* context) {
   v1::ServerInfo info;
-  const grpc::Status status = worker_->GetServerInfo(context, {}, &info);
+  const grpc::Status status = stubs()->worker.GetServerInfo(context, {}, &info);
   if (!status.ok()) return DescribeWorkerStatus(status, address_);
   return info;
 }
@@ -83,13 +89,13 @@ WorkerClient::WatchHealth(grpc::ClientContext* context) {
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(v1::Worker::service_full_name());
   context->set_wait_for_ready(true);
-  return health_->Watch(context, request);
+  return stubs()->health.Watch(context, request);
 }
 
 std::unique_ptr<grpc::ClientReader<v1::Load>> WorkerClient::WatchLoad(
     grpc::ClientContext* context) {
   context->set_wait_for_ready(true);
-  return worker_->WatchLoad(context, {});
+  return stubs()->worker.WatchLoad(context, {});
 }
 
 }  // namespace lockstep

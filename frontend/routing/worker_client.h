@@ -1,6 +1,8 @@
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "common/health.grpc.pb.h"
+#include "common/security/grpc_credentials.h"
 #include "frontend/routing/worker_call.h"
 #include "proto/worker.grpc.pb.h"
 
@@ -16,10 +19,10 @@ namespace lockstep {
 
 // The gateway's connection to one worker group: its leader's address. Any
 // thread. Connects by itself, and again within a second when the worker is
-// back.
+// back. After its certificates have changed new calls are on a new connection.
 class WorkerClient {
  public:
-  explicit WorkerClient(const std::string& address);
+  explicit WorkerClient(const std::string& address, const ClientTls& tls = {});
 
   const std::string& address() const { return address_; }
 
@@ -49,10 +52,24 @@ class WorkerClient {
       grpc::ClientContext* context);
 
  private:
+  // Of one channel.
+  struct Stubs {
+    explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
+        : channel(channel), worker(channel), health(channel) {}
+
+    const std::shared_ptr<grpc::Channel> channel;
+    v1::Worker::Stub worker;
+    grpc::health::v1::Health::Stub health;
+  };
+
+  // Those to begin a call with.
+  std::shared_ptr<Stubs> stubs();
+
   const std::string address_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<v1::Worker::Stub> worker_;
-  const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+  SecureChannel channel_;
+
+  absl::Mutex mutex_;
+  std::shared_ptr<Stubs> stubs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

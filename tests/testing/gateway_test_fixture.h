@@ -6,6 +6,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +58,9 @@ inline v1::GenerateRequest TextRequest() {
 //   }
 class GatewayTest : public ::testing::Test {
  protected:
-  GatewayTest() {
+  // `adjust` says what is other than usual.
+  explicit GatewayTest(
+      const std::function<void(GatewayOptions*)>& adjust = nullptr) {
     worker_.set_script([](const auto& request) { return Say(request, "né!"); });
     worker_.Start();
     GatewayOptions options;
@@ -65,6 +68,7 @@ class GatewayTest : public ::testing::Test {
     options.http_listen = "127.0.0.1:0";
     options.workers = {worker_.address()};
     options.drain_timeout = absl::Seconds(30);
+    if (adjust != nullptr) adjust(&options);
     auto gateway = Gateway::Start(
         options, &tokenizer_,
         [this](const ServedModel& model, Gateway::Ports ports) {

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/access/api_key.h"
+#include "frontend/access/key_account.h"
+
+namespace lockstep {
+
+// Who may ask, and how much: the one place that decides, for HTTP and gRPC
+// alike; neither protocol is known here.
+//
+//   AccessControl access;
+//   access.SetKeys(keys);  // before that no key is needed
+//   LOCKSTEP_ASSIGN_OR_RETURN(const auto grant, access.Enter("Bearer …"));
+//
+// Any thread. Grants may outlive it.
+class AccessControl {
+ public:
+  // The value of the field `authorization`, if there is one.
+  using Authorization = std::optional<absl::string_view>;
+
+  // For limits of a minute; by default one that nobody sets.
+  explicit AccessControl(KeyAccount::Clock clock = SteadyNow);
+
+  // In place of those before. A name that stays keeps what it has in use.
+  void SetKeys(const std::vector<ApiKey>& keys);
+
+  // UNAUTHENTICATED, in words that tell nothing of the keys there are.
+  absl::Status Check(Authorization authorization) const;
+
+  // Check, and a place within the key's limits: RESOURCE_EXHAUSTED otherwise.
+  // Null where no key is needed.
+  absl::StatusOr<std::shared_ptr<AccessGrant>> Enter(
+      Authorization authorization) const;
+
+ private:
+  struct Entry {
+    SecretDigest digest;
+    std::shared_ptr<KeyAccount> account;
+  };
+
+  static absl::Time SteadyNow();
+  // Null where no key is needed.
+  absl::StatusOr<std::shared_ptr<KeyAccount>> Find(
+      Authorization authorization) const;
+
+  const KeyAccount::Clock clock_;
+  mutable absl::Mutex mutex_;
+  bool needs_key_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lockstep
