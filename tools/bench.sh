@@ -88,11 +88,16 @@ bench() {
       build //bench/collectives:collectives_bench
       bazel-bin/bench/collectives/collectives_bench "$@"
       ;;
+    load)
+      install
+      build //bench/load:load
+      bazel-bin/bench/load/load "$@"
+      ;;
     routing)
       install
       build //tests/simulation/routing:routing
       bazel-bin/tests/simulation/routing/routing "$@"
       ;;
-    *) fail "bench measures the engine, serving, the kernels, collectives or routing: ./lockstep bench engine" ;;
+    *) fail "bench measures the engine, serving, the kernels, collectives, routing or load: ./lockstep bench engine" ;;
   esac
 }
