@@ -55,19 +55,16 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{- define "lockstep.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities: {drop: [ALL]}
-{{- end -}}
-
 {{- /* What every container has: `name` is that of the binary, too. */ -}}
 {{- define "lockstep.container" -}}
 name: {{ .name }}
 image: {{ include "lockstep.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 command: [/usr/local/bin/{{ .name }}]
-securityContext: {{- include "lockstep.containerSecurity" . | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
 resources: {{- include "lockstep.resources" .values.resources | nindent 2 }}
 lifecycle: {preStop: {sleep: {seconds: {{ .values.preStopSeconds }}}}}
 {{- end -}}

@@ -20,16 +20,6 @@ spec:
   topologySpreadConstraints: {{- include "lockstep.spread" (dict "selector" (dict
       "leaderworkerset.sigs.k8s.io/name" .name "leaderworkerset.sigs.k8s.io/worker-index" "0")) | trim | nindent 4 }}
   {{- end }}
-  {{- if eq .role "follower" }}
-  # A container that restarts ends its group, so the name is there first.
-  initContainers:
-    - name: await-leader
-      image: {{ include "lockstep.image" .root }}
-      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-      command: [/bin/sh, -c, "until getent hosts $LWS_LEADER_ADDRESS; do sleep 1; done"]
-      securityContext: {{- include "lockstep.containerSecurity" . | nindent 8 }}
-      resources: {{- include "lockstep.resources" $worker.resources | nindent 8 }}
-  {{- end }}
   containers:
     - {{ include "lockstep.container" (dict "root" .root "name" "worker" "values" $worker) | nindent 6 | trim }}
       {{- if .several }}
