@@ -269,8 +269,8 @@ BENCHMARK_DEFINE_F(Fixture, Attention)(benchmark::State& state) {
   const std::vector<int32_t> kv_head_of = {0, 0, 0, 1, 1, 1, 2, 2, 2};
   size_t layer = 0;
   for (auto _ : state) {
-    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), 0.125f,
-                   /*window=*/0, batch, kv.layers()[layer], out.data(), row);
+    ops_.Attention(q.data(), row, kHeads, kv_head_of.data(), {.scale = 0.125f},
+                   batch, kv.layers()[layer], out.data(), row);
     benchmark::ClobberMemory();
     layer = (layer + 1) % kv.layers().size();
   }
@@ -311,16 +311,16 @@ BENCHMARK_REGISTER_F(Fixture, RmsNorm)
     ->UseRealTime()
     ->Unit(benchmark::kMicrosecond);
 
-BENCHMARK_DEFINE_F(Fixture, SiluMul)(benchmark::State& state) {
+BENCHMARK_DEFINE_F(Fixture, GatedMul)(benchmark::State& state) {
   const int rows = state.range(0), dim = 1536;
   const std::vector<float> x = Uniform(rows * 2 * dim);
   std::vector<float> y(rows * dim);
   for (auto _ : state) {
-    ops_.SiluMul(x.data(), 2 * dim, rows, dim, y.data(), dim);
+    ops_.GatedMul(x.data(), Gate::kSilu, 2 * dim, rows, dim, y.data(), dim);
     benchmark::ClobberMemory();
   }
 }
-BENCHMARK_REGISTER_F(Fixture, SiluMul)
+BENCHMARK_REGISTER_F(Fixture, GatedMul)
     ->Arg(1)
     ->Arg(512)
     ->UseRealTime()

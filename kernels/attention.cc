@@ -71,7 +71,7 @@ class Attention {
     int positions = 0;
     for (int token = 0; token < batch.num_tokens; ++token) {
       const int seen = batch.positions[token] + 1 -
-                       FirstSeen(batch.positions[token], input_.window);
+                       FirstSeen(batch.positions[token], input_.rule.window);
       work += int64_t{seen} * input_.heads;
       positions = std::max(positions, seen);
     }

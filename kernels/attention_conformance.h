@@ -67,12 +67,14 @@ struct AttentionShape {
   int heads, kv_heads, head_dim, page_size;
   std::vector<Batch::Range> ranges;
   int window = 0;
+  float soft_cap = 0;
 
   std::string name(KvType type) const {
     return std::string(KvTypeName(type)) + ", heads " + std::to_string(heads) +
            "/" + std::to_string(kv_heads) + ", head_dim " +
            std::to_string(head_dim) + ", page_size " +
-           std::to_string(page_size) + ", window " + std::to_string(window);
+           std::to_string(page_size) + ", window " + std::to_string(window) +
+           ", soft cap " + std::to_string(soft_cap);
   }
 };
 
@@ -193,6 +195,9 @@ inline void ExpectAttentionRight(const AttentionShape& shape,
       const double term = scale * q[d] * cache.Key(pages, p, kv_head, d);
       score += term;
       score_magnitude += std::abs(term);
+    }
+    if (shape.soft_cap > 0) {
+      score = shape.soft_cap * std::tanh(score / shape.soft_cap);
     }
     largest = std::max(largest, score_magnitude);
     const double weight = std::exp(score);

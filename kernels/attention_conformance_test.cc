@@ -123,8 +123,9 @@ class AttentionConformanceTest : public OpsConformanceTest {
     const float scale = 1 / std::sqrt(static_cast<float>(shape.head_dim));
     const std::vector<float> out = ExpectSameBits(
         view.num_tokens * row, "attention", [&](Ops& ops, float* y) {
-          ops.Attention(q.data(), row, shape.heads, kv_head_of.data(), scale,
-                        shape.window, view, cache.kv(), y, row);
+          ops.Attention(q.data(), row, shape.heads, kv_head_of.data(),
+                        {scale, shape.soft_cap, shape.window}, view, cache.kv(),
+                        y, row);
         });
     for (int token = 0; token < view.num_tokens; token += 3) {
       for (int head = 0; head < shape.heads; ++head) {
@@ -178,6 +179,17 @@ TEST_F(AttentionConformanceTest, SameBitsAndRightThroughAWindow) {
   }
 }
 
+// A cap that most scores come near, and one that few do.
+TEST_F(AttentionConformanceTest, SameBitsAndRightWithASoftCap) {
+  for (KvType type : kKvTypes) {
+    for (float cap : {0.5f, 50.0f}) {
+      ExpectSameBitsAndRight(
+          type, {3, 1, 16, 16, {{60, 150}, {0, 1}, {200, 203}}, 0, cap});
+      ExpectSameBitsAndRight(type, {4, 2, 33, 4, {{120, 140}}, 65, cap});
+    }
+  }
+}
+
 TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
   struct Case {
     AttentionShape shape;
@@ -204,8 +216,8 @@ TEST_F(AttentionConformanceTest, DoesNotDependOnTheRestOfTheBatch) {
       std::vector<float> alone(together.size());
       const auto attend = [&](const TokenBatch& batch, int token, float* out) {
         backend.ops->Attention(&q[token * row], row, shape.heads,
-                               kv_head_of.data(), 0.125f, shape.window, batch,
-                               cache.kv(), out + token * row, row);
+                               kv_head_of.data(), {0.125f, 0, shape.window},
+                               batch, cache.kv(), out + token * row, row);
       };
       attend(view, 0, together.data());
       for (int token = 0, chunk; token < view.num_tokens; token += chunk) {

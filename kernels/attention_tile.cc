@@ -100,12 +100,11 @@ AttendArgs AttentionTile::Args(const Heads& heads) const {
   return {
       .q = input_->q + first_ * input_->q_stride,
       .q_stride = input_->q_stride,
-      .scale = input_->scale,
       .heads = heads.list,
       .rows = (end_ - first_) * heads.count,
       .rows_per_token = heads.count,
       .first_position = batch.positions[first_],
-      .window = input_->window,
+      .rule = input_->rule,
       .pages = batch.page_tables[batch.sequence_of[first_]],
       .kv = input_->kv,
       .kv_head = kv_head_,

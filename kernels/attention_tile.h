@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/attention/attend_args.h"
+#include "kernels/attention/attention_rule.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
 #include "kernels/isa/kernel_table.h"
@@ -16,8 +17,7 @@ struct AttentionInput {
   ptrdiff_t q_stride;
   int heads;
   const int32_t* kv_head_of;  // [heads]
-  float scale;
-  int window;  // see FirstSeen
+  AttentionRule rule;
   const TokenBatch* batch;
   const PagedKv* kv;
   float* out;  // [num_tokens, heads, head_dim]
@@ -57,7 +57,7 @@ class AttentionTile {
 
  private:
   int first_position() const {
-    return FirstSeen(input_->batch->positions[first_], input_->window);
+    return FirstSeen(input_->batch->positions[first_], input_->rule.window);
   }
   int last_position() const { return input_->batch->positions[end_ - 1]; }
   int first_chunk() const { return first_position() / kAttendChunk; }

@@ -13,6 +13,7 @@
 #include "kernels/ops.h"
 #include "kernels/product/quantized_rows.h"
 #include "kernels/product_conformance.h"
+#include "kernels/simd/gate.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
@@ -51,14 +52,17 @@ TEST_F(FastConformanceTest, ProductsHaveTheSameBitsEverywhere) {
   }
 }
 
-TEST_F(FastConformanceTest, GatedProductsAreSiluOfGateTimesUp) {
+TEST_F(FastConformanceTest, GatedProductsAreTheGateTimesUp) {
   for (DType type : kProductTypes) {
     for (int dim : {5, 40, 96}) {
       const int cols = ProductShape{dim, 4, 1}.ColsOf(type);
       PackedMatrix w(cols, cols, Arithmetic::kFast);
       AddRows(type, dim, &w);
       AddRows(type, dim, &w);
-      for (int m : {1, 4, 8}) ExpectSiluOfGateTimesUp(w, m, DTypeName(type));
+      for (int m : {1, 4, 8}) {
+        ExpectGateTimesUp(w, Gate::kSilu, m, DTypeName(type));
+        ExpectGateTimesUp(w, Gate::kGeluTanh, m, DTypeName(type));
+      }
     }
   }
 }
@@ -71,7 +75,7 @@ TEST_F(FastConformanceTest, GateAndUpMayDifferInType) {
   const std::vector<float> x = Normal(m * cols, 0.1f);
   std::vector<float> scratch(m * 2 * dim);
   ExpectSameBits(m * dim, "Q4_K, Q6_K", [&](Ops& ops, float* y) {
-    ops.GatedGemm(w, x.data(), cols, m, scratch.data(), y, dim);
+    ops.GatedGemm(w, Gate::kSilu, x.data(), cols, m, scratch.data(), y, dim);
   });
 }
 

@@ -18,9 +18,11 @@ constexpr int64_t kRowBlockBytesInCache = 256 << 10;
 // Few enough that small matrices too divide evenly over threads.
 constexpr int kPanelsPerUnit = 2;
 
-bool Takes(const PackedMatrix& w, RowFormat format) {
-  for (const PackedMatrix::Segment& segment : w.segments()) {
-    if (RowFormatFor(segment.type) == format) return true;
+bool Takes(absl::Span<const RowGroup> groups, RowFormat format) {
+  for (const RowGroup& group : groups) {
+    for (const PackedMatrix::Segment& segment : group.w->segments()) {
+      if (RowFormatFor(segment.type) == format) return true;
+    }
   }
   return false;
 }
@@ -30,17 +32,19 @@ size_t TileBytes(const PackedMatrix& w, RowFormat format, int rows) {
          RowBlockBytes(format) * rows;
 }
 
-// A product cut into pieces: blocks of tiles, each with all panels of all
+// A product cut into pieces: blocks of tiles, each with all panels of the first
 // segments, which are numbered through in units of kPanelsPerUnit.
 class Pieces {
  public:
   Pieces(const PackedMatrix& w, RowFormat format, const RowTiles& tiles,
-         int num_segments)
+         size_t num_segments)
       : w_(w), format_(format), tiles_(tiles) {
     const int64_t tile_bytes = TileBytes(w, format, tiles.tile_rows);
     tiles_per_block_ = static_cast<int>(std::clamp<int64_t>(
         kRowBlockBytesInCache / tile_bytes, 1, tiles.count()));
-    for (int i = 0; i < num_segments; ++i) units_ += Units(i);
+    for (int i = 0; i < std::min(num_segments, w.segments().size()); ++i) {
+      units_ += Units(i);
+    }
   }
 
   int64_t count() const {
@@ -82,7 +86,7 @@ class Pieces {
 
   const PackedMatrix& w_;
   const RowFormat format_;
-  const RowTiles& tiles_;
+  const RowTiles tiles_;
   int tiles_per_block_ = 1;
   int64_t units_ = 0;
 };
@@ -108,87 +112,125 @@ void FastProduct::Grow(size_t bytes) {
   capacity_ = bytes;
 }
 
-void FastProduct::Multiply(const PackedMatrix& w, const float* x,
-                           ptrdiff_t x_stride, int rows, float* y,
-                           ptrdiff_t y_stride, const float* bias) {
-  const RowTiles tiles = {rows, kernels_->tile_rows};
-  for (const RowFormat format : {RowFormat::kSplit, RowFormat::kInt16}) {
-    if (!Takes(w, format)) continue;
-    Quantize(w, format, x, x_stride, tiles);
-    const Pieces pieces(w, format, tiles,
-                        static_cast<int>(w.segments().size()));
-    pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
-      pieces.ForEach(begin, end, [&](const Piece& piece) {
-        const int column = w.segments()[piece.segment].row_begin;
-        FastGemmArgs args = Args(w, piece, tiles);
-        args.y = y + column;
-        args.y_stride = y_stride;
-        args.bias = bias == nullptr ? nullptr : bias + column;
-        kernels_->gemm(args);
-      });
-    });
-  }
+RowTiles FastProduct::Tiles(const RowGroup& group) const {
+  return {group.rows(), kernels_->tile_rows};
 }
 
-bool FastProduct::IsGated(const PackedMatrix& gate_up) {
-  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
-  return segments.size() == 2 && segments[0].rows == segments[1].rows &&
-         segments[0].type == segments[1].type;
-}
-
-void FastProduct::MultiplyGated(const PackedMatrix& gate_up, const float* x,
-                                ptrdiff_t x_stride, int rows, float* y,
-                                ptrdiff_t y_stride) {
-  const std::vector<PackedMatrix::Segment>& segments = gate_up.segments();
-  const RowTiles tiles = {rows, kernels_->tile_rows};
-  const RowFormat format = RowFormatFor(segments[0].type);
-  Quantize(gate_up, format, x, x_stride, tiles);
-  const Pieces pieces(gate_up, format, tiles, /*num_segments=*/1);
-  pool_->For(pieces.count(), 1, [&](int64_t begin, int64_t end) {
-    pieces.ForEach(begin, end, [&](const Piece& piece) {
-      FastGemmArgs args = Args(gate_up, piece, tiles);
-      args.y = y;
-      args.y_stride = y_stride;
-      kernels_->gemm(args);
-      args.segment = &segments[1];
-      args.gated = true;
-      kernels_->gemm(args);
-    });
+template <typename Function>
+void FastProduct::ForEachPiece(absl::Span<const RowGroup> groups,
+                               RowFormat format, size_t num_segments,
+                               const Function& fn) {
+  const auto pieces_of = [&](const RowGroup& group) {
+    return Pieces(*group.w, format, Tiles(group), num_segments);
+  };
+  int64_t count = 0;
+  for (const RowGroup& group : groups) count += pieces_of(group).count();
+  pool_->For(count, 1, [&](int64_t begin, int64_t end) {
+    int64_t first = 0;  // of the group's
+    for (const RowGroup& group : groups) {
+      if (first >= end) return;
+      const Pieces pieces = pieces_of(group);
+      pieces.ForEach(std::max(begin - first, int64_t{0}),
+                     std::min(end - first, pieces.count()),
+                     [&](const Piece& piece) { fn(group, piece); });
+      first += pieces.count();
+    }
   });
 }
 
-FastGemmArgs FastProduct::Args(const PackedMatrix& w, const Piece& piece,
-                               const RowTiles& tiles) const {
+void FastProduct::Multiply(absl::Span<const RowGroup> groups, const float* x,
+                           ptrdiff_t x_stride, float* y, ptrdiff_t y_stride,
+                           const float* bias) {
+  constexpr size_t kAllSegments = SIZE_MAX;
+  for (const RowFormat format : {RowFormat::kSplit, RowFormat::kInt16}) {
+    if (!Takes(groups, format)) continue;
+    Quantize(groups, format, x, x_stride);
+    ForEachPiece(groups, format, kAllSegments,
+                 [&](const RowGroup& group, const Piece& piece) {
+                   FastGemmArgs args = Args(group, format, piece);
+                   const int column = args.segment->row_begin;
+                   args.y = y + group.begin * y_stride + column;
+                   args.y_stride = y_stride;
+                   args.bias = bias == nullptr ? nullptr : bias + column;
+                   kernels_->gemm(args);
+                 });
+  }
+}
+
+bool FastProduct::AreGated(absl::Span<const RowGroup> groups) {
+  return std::all_of(groups.begin(), groups.end(), [](const RowGroup& group) {
+    const std::vector<PackedMatrix::Segment>& segments = group.w->segments();
+    return segments.size() == 2 && segments[0].rows == segments[1].rows &&
+           segments[0].type == segments[1].type;
+  });
+}
+
+void FastProduct::MultiplyGated(absl::Span<const RowGroup> groups, Gate gate,
+                                const float* x, ptrdiff_t x_stride, float* y,
+                                ptrdiff_t y_stride) {
+  for (const RowFormat format : {RowFormat::kSplit, RowFormat::kInt16}) {
+    if (!Takes(groups, format)) continue;
+    Quantize(groups, format, x, x_stride);
+    ForEachPiece(groups, format, /*num_segments=*/1,
+                 [&](const RowGroup& group, const Piece& piece) {
+                   FastGemmArgs args = Args(group, format, piece);
+                   args.y = y + group.begin * y_stride;
+                   args.y_stride = y_stride;
+                   kernels_->gemm(args);
+                   args.segment = &group.w->segments()[1];
+                   args.gated = true;
+                   args.gate = gate;
+                   kernels_->gemm(args);
+                 });
+  }
+}
+
+FastGemmArgs FastProduct::Args(const RowGroup& group, RowFormat format,
+                               const Piece& piece) const {
+  const PackedMatrix& w = *group.w;
   return {.segment = &w.segments()[piece.segment],
           .slices = w.cols() / w.slice_cols(),
           .slice_blocks = BlocksPerRow(w.slice_cols(), w.slice_cols()),
           .panel_begin = piece.panel_begin,
           .panel_end = piece.panel_end,
-          .x = rows_.get(),
-          .tiles = tiles,
+          .x = rows_.get() + TileBytes(w, format, group.begin),
+          .tiles = Tiles(group),
           .tile_begin = piece.tile_begin,
           .tile_end = piece.tile_end,
           .y = nullptr,
           .y_stride = 0,
           .bias = nullptr,
-          .gated = false};
+          .gated = false,
+          .gate = Gate::kSilu};
 }
 
-void FastProduct::Quantize(const PackedMatrix& w, RowFormat format,
-                           const float* x, ptrdiff_t x_stride,
-                           const RowTiles& tiles) {
-  Grow(TileBytes(w, format, tiles.rows));
-  const int64_t grain = RowsPerRange(int64_t{w.cols()} * tiles.tile_rows);
-  pool_->For(tiles.count(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int row = tiles.begin(static_cast<int>(tile));
-      kernels_->quantize({.x = x + row * x_stride,
-                          .x_stride = x_stride,
-                          .rows = tiles.begin(static_cast<int>(tile) + 1) - row,
-                          .cols = w.cols(),
-                          .slice_cols = w.slice_cols(),
-                          .format = format,
-                          .out = rows_.get() + TileBytes(w, format, row)});
+void FastProduct::Quantize(absl::Span<const RowGroup> groups, RowFormat format,
+                           const float* x, ptrdiff_t x_stride) {
+  const PackedMatrix& w = *groups.front().w;
+  Grow(TileBytes(w, format, groups.back().end));
+  int64_t tiles = 0;
+  for (const RowGroup& group : groups) tiles += Tiles(group).count();
+  const int64_t grain = RowsPerRange(int64_t{w.cols()} * kernels_->tile_rows);
+  const auto quantize = [&](int begin, int end) {
+    kernels_->quantize({.x = x + begin * x_stride,
+                        .x_stride = x_stride,
+                        .rows = end - begin,
+                        .cols = w.cols(),
+                        .slice_cols = w.slice_cols(),
+                        .format = format,
+                        .out = rows_.get() + TileBytes(w, format, begin)});
+  };
+  pool_->For(tiles, grain, [&](int64_t begin, int64_t end) {
+    int64_t first = 0;  // tile of the group
+    for (const RowGroup& group : groups) {
+      const RowTiles of_group = Tiles(group);
+      const int64_t last = std::min<int64_t>(end - first, of_group.count());
+      for (int64_t i = std::max<int64_t>(begin - first, 0); i < last; ++i) {
+        const int tile = static_cast<int>(i);
+        quantize(group.begin + of_group.begin(tile),
+                 group.begin + of_group.begin(tile + 1));
+      }
+      first += of_group.count();
     }
   });
 }

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <absl/types/span.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
 #include "kernels/product/fast_kernel_args.h"
 #include "kernels/product/quantized_rows.h"
+#include "kernels/row_group.h"
+#include "kernels/simd/gate.h"
 #include "kernels/threads/thread_pool.h"
 #include "kernels/weights/packed_matrix.h"
 
@@ -19,7 +23,7 @@ struct FastKernels;  // kernels/isa/kernel_table.h
 //
 //   FastProduct product(&kernels, &pool);
 //   product.Reserve(/*rows=*/512, /*cols=*/1536);
-//   product.Multiply(w, x, x_stride, rows, y, y_stride, /*bias=*/nullptr);
+//   product.Multiply({{&w, 0, rows}}, x, x_stride, y, y_stride, nullptr);
 //
 // One thread calls at a time. Allocates only for products larger than any
 // before and than what was reserved.
@@ -40,19 +44,20 @@ class FastProduct {
   // For products of at most so many rows, of at most so many columns.
   void Reserve(int rows, int cols);
 
-  // y = x·wᵀ + bias; x [rows, w.cols()], y [rows, w.rows()], bias [w.rows()] or
-  // null.
-  void Multiply(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
-                int rows, float* y, ptrdiff_t y_stride, const float* bias);
+  // y = x·wᵀ + bias for the rows of each group; x [rows, w.cols()], y [rows,
+  // w.rows()], bias [w.rows()] or null.
+  void Multiply(absl::Span<const RowGroup> groups, const float* x,
+                ptrdiff_t x_stride, float* y, ptrdiff_t y_stride,
+                const float* bias);
 
-  // Whether MultiplyGated takes a matrix: gate and up are a segment each, of
-  // one type.
-  static bool IsGated(const PackedMatrix& gate_up);
+  // Whether MultiplyGated takes the matrices: gate and up are a segment each,
+  // of one type.
+  static bool AreGated(absl::Span<const RowGroup> groups);
 
-  // y = silu(x·gateᵀ)·(x·upᵀ), y [rows, gate_up.rows() / 2].
-  // REQUIRES: IsGated(gate_up).
-  void MultiplyGated(const PackedMatrix& gate_up, const float* x,
-                     ptrdiff_t x_stride, int rows, float* y,
+  // y = gate(x·w_gateᵀ)·(x·w_upᵀ), y [rows, w.rows() / 2].
+  // REQUIRES: AreGated(groups).
+  void MultiplyGated(absl::Span<const RowGroup> groups, Gate gate,
+                     const float* x, ptrdiff_t x_stride, float* y,
                      ptrdiff_t y_stride);
 
  private:
@@ -61,11 +66,17 @@ class FastProduct {
   };
 
   void Grow(size_t bytes);
-  // Without y; for the plain product.
-  FastGemmArgs Args(const PackedMatrix& w, const Piece& piece,
-                    const RowTiles& tiles) const;
-  void Quantize(const PackedMatrix& w, RowFormat format, const float* x,
-                ptrdiff_t x_stride, const RowTiles& tiles);
+  RowTiles Tiles(const RowGroup& group) const;
+  // Of a format, without y; for the plain product.
+  FastGemmArgs Args(const RowGroup& group, RowFormat format,
+                    const Piece& piece) const;
+  void Quantize(absl::Span<const RowGroup> groups, RowFormat format,
+                const float* x, ptrdiff_t x_stride);
+  // fn(group, piece) for all pieces of the first num_segments segments,
+  // on all threads.
+  template <typename Function>
+  void ForEachPiece(absl::Span<const RowGroup> groups, RowFormat format,
+                    size_t num_segments, const Function& fn);
 
   const FastKernels* kernels_;
   ThreadPool* pool_;

@@ -10,6 +10,8 @@
 
 #include "kernels/ops.h"
 #include "kernels/product_conformance.h"
+#include "kernels/row_group.h"
+#include "kernels/simd/gate.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
@@ -82,12 +84,54 @@ TEST_F(ProductConformanceTest, GemmAddsABiasToTheFinishedSums) {
   }
 }
 
-TEST_F(ProductConformanceTest, GatedGemmIsSiluOfGateTimesUp) {
+TEST_F(ProductConformanceTest, GatedGemmIsTheGateTimesUp) {
   for (DType type : {DType::kQ4_1, DType::kF32}) {
     const int cols = 64, dim = 21, m = 5;
-    ExpectSiluOfGateTimesUp(
-        Weights(type, 2 * dim, cols, /*slices=*/1, Arithmetic::kStrict), m,
-        DTypeName(type));
+    for (Gate gate : {Gate::kSilu, Gate::kGeluTanh}) {
+      ExpectGateTimesUp(
+          Weights(type, 2 * dim, cols, /*slices=*/1, Arithmetic::kStrict), gate,
+          m, DTypeName(type));
+    }
+  }
+}
+
+// Matrices of several types, with one row, few and many.
+TEST_F(ProductConformanceTest, GroupedProductsAreThoseOfEachGroup) {
+  constexpr int kCols = 64, kDim = 37, kOut = 2 * kDim;
+  const std::vector<int> ends = {1, 4, 5, 45};
+  const std::vector<float> x = Normal(ends.back() * kCols, 0.1f);
+  for (Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
+    std::vector<PackedMatrix> weights;
+    for (DType type : {DType::kQ8_0, DType::kF32, DType::kQ4_1, DType::kBF16}) {
+      weights.emplace_back(kCols, kCols / 2, arithmetic);
+      AddRows(type, kDim, &weights.back());
+      AddRows(type, kDim, &weights.back());
+    }
+    std::vector<RowGroup> groups;
+    for (int i = 0; i < ends.size(); ++i) {
+      groups.push_back({&weights[i], i == 0 ? 0 : ends[i - 1], ends[i]});
+    }
+    const std::vector<float> together =
+        ExpectSameBits(ends.back() * kOut, "grouped", [&](Ops& ops, float* y) {
+          ops.GroupedGemm(groups, x.data(), kCols, y, kOut);
+        });
+    std::vector<float> apart(together.size()), scratch(together.size());
+    const std::vector<float> gated =
+        ExpectSameBits(ends.back() * kDim, "gated", [&](Ops& ops, float* y) {
+          ops.GroupedGatedGemm(groups, Gate::kSilu, x.data(), kCols,
+                               scratch.data(), y, kDim);
+        });
+    std::vector<float> gated_apart(gated.size());
+    for (const RowGroup& group : groups) {
+      const float* rows = &x[group.begin * kCols];
+      reference_.ops->Gemm(*group.w, rows, kCols, group.rows(),
+                           &apart[group.begin * kOut], kOut);
+      reference_.ops->GatedGemm(*group.w, Gate::kSilu, rows, kCols,
+                                group.rows(), scratch.data(),
+                                &gated_apart[group.begin * kDim], kDim);
+    }
+    EXPECT_EQ(FirstDifference(together, apart), -1);
+    EXPECT_EQ(FirstDifference(gated, gated_apart), -1);
   }
 }
 

@@ -1,5 +1,6 @@
 // Counts allocations of a step's operations: there are none.
 #include <absl/status/statusor.h>
+#include <absl/types/span.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 #include "kernels/attention/token_batch.h"
 #include "kernels/ops.h"
 #include "kernels/rotary.h"
+#include "kernels/row_group.h"
+#include "kernels/simd/gate.h"
 #include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
@@ -66,14 +69,20 @@ TEST_P(NoAllocationTest, OperationsAllocateNothing) {
     for (const PackedMatrix* w : {&strict, &fast}) {
       ops->Gemm(*w, x.data(), kRow, tokens, y.data(), kRow);
     }
-    ops->GatedGemm(fast, x.data(), kRow, tokens, y.data(), y.data(), kRow);
+    ops->GatedGemm(fast, Gate::kGeluTanh, x.data(), kRow, tokens, y.data(),
+                   y.data(), kRow);
+    const RowGroup groups[] = {{&fast, 0, 1}, {&fast, 1, tokens}};
+    ops->GroupedGemm(absl::MakeSpan(groups, tokens > 1 ? 2 : 1), x.data(), kRow,
+                     y.data(), kRow);
     ops->NormRope(y.data(), kRow, kHeads, kHeadDim, weight.data(), 1e-5f,
                   RopeStyle::kHalves, kHeadDim, angles.data(), angles.data(),
                   batch);
     ops->StoreKv(x.data(), kRow, x.data(), kRow, batch, kv);
-    ops->Attention(y.data(), kRow, kHeads, kv_head_of.data(), 0.25f,
-                   /*window=*/0, batch, kv, x.data(), kRow);
-    ops->SiluMul(x.data(), kRow, tokens, kRow / 2, y.data(), kRow / 2);
+    ops->Attention(y.data(), kRow, kHeads, kv_head_of.data(), {.scale = 0.25f},
+                   batch, kv, x.data(), kRow);
+    ops->GatedMul(x.data(), Gate::kSilu, kRow, tokens, kRow / 2, y.data(),
+                  kRow / 2);
+    ops->SoftCap(y.data(), kRow, tokens, kRow, 30.0f);
     ops->Add(x.data(), kRow, y.data(), kRow, tokens, kRow);
     EXPECT_EQ(NumAllocations(), before) << tokens << " tokens";
   }

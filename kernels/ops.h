@@ -2,14 +2,18 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/types/span.h>
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention/attention_rule.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
 #include "kernels/fast_product.h"
 #include "kernels/rotary.h"
+#include "kernels/row_group.h"
+#include "kernels/simd/gate.h"
 #include "kernels/threads/thread_pool.h"
 #include "kernels/weights/packed_matrix.h"
 
@@ -47,12 +51,19 @@ class Ops {
   void Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride, int rows,
             float* y, ptrdiff_t y_stride, const float* bias = nullptr);
 
-  // y = silu(x·gateᵀ)·(x·upᵀ), y [rows, dim], where gate_up has dim rows of
-  // gate, then as many of up. scratch: [rows, 2·dim] for the products, where
-  // they can not become y at once.
-  void GatedGemm(const PackedMatrix& gate_up, const float* x,
+  // y = gate(x·w_gateᵀ)·(x·w_upᵀ), y [rows, dim], where gate_up has dim rows of
+  // w_gate, then as many of w_up. scratch: [rows, 2·dim] for the products,
+  // where they can not become y at once.
+  void GatedGemm(const PackedMatrix& gate_up, Gate gate, const float* x,
                  ptrdiff_t x_stride, int rows, float* scratch, float* y,
                  ptrdiff_t y_stride);
+
+  // The same for several matrices, each with rows of its own.
+  void GroupedGemm(absl::Span<const RowGroup> groups, const float* x,
+                   ptrdiff_t x_stride, float* y, ptrdiff_t y_stride);
+  void GroupedGatedGemm(absl::Span<const RowGroup> gate_up, Gate gate,
+                        const float* x, ptrdiff_t x_stride, float* scratch,
+                        float* y, ptrdiff_t y_stride);
 
   // y = x / sqrt(mean(x²) + eps)·weight, row by row; x and y [rows, dim] may be
   // the same.
@@ -74,28 +85,50 @@ class Ops {
                ptrdiff_t v_stride, const TokenBatch& batch, const PagedKv& kv);
 
   // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of
-  // t's own sequence, or the last `window` of these unless that is 0; head h
-  // uses key-value head kv_head_of[h]. Positions are visited in blocks of 64
-  // and chunks of 512, both counted from 0, see attend_args.h. q, out
-  // [num_tokens, heads, head_dim]; head_dim at most 512.
+  // t's own sequence, as `rule` says; head h uses key-value head kv_head_of[h].
+  // Positions are visited in blocks of 64 and chunks of 512, both counted from
+  // 0, see attend_args.h. q, out [num_tokens, heads, head_dim]; head_dim at
+  // most 512.
   void Attention(const float* q, ptrdiff_t q_stride, int heads,
-                 const int32_t* kv_head_of, float scale, int window,
+                 const int32_t* kv_head_of, const AttentionRule& rule,
                  const TokenBatch& batch, const PagedKv& kv, float* out,
                  ptrdiff_t out_stride);
 
-  // y[i, j] = silu(gate)·up; gate_up [rows, 2·dim] holds gate, then up.
-  void SiluMul(const float* gate_up, ptrdiff_t stride, int rows, int dim,
-               float* y, ptrdiff_t y_stride);
+  // y[i, j] = gate(x)·up; gate_up [rows, 2·dim] holds x, then up.
+  void GatedMul(const float* gate_up, Gate gate, ptrdiff_t stride, int rows,
+                int dim, float* y, ptrdiff_t y_stride);
 
-  // x += y, [rows, dim].
+  // x = cap·tanh(x / cap), [rows, dim].
+  void SoftCap(float* x, ptrdiff_t stride, int rows, int dim, float cap);
+
+  // x = factor·x, [rows, dim].
+  void Scale(float* x, ptrdiff_t stride, int rows, int dim, float factor);
+
+  // Σx² of each of `heads` vectors x[token, head] of head_dim, out [tokens,
+  // heads].
+  void HeadSquares(const float* x, ptrdiff_t token_stride, int tokens,
+                   int heads, int head_dim, float* out, ptrdiff_t out_stride);
+
+  // The `count` largest of a token's num_experts logits, of equal ones those of
+  // lower number, and their softmax: among all of its logits, or, renormalized,
+  // among the chosen. logits [tokens, num_experts]; experts and weights
+  // [tokens, count], largest first.
+  void ChooseExperts(const float* logits, int tokens, int num_experts,
+                     int count, bool renormalize, int32_t* experts,
+                     float* weights);
+
+  // x = 1 / (1 + e^-x).
+  void Sigmoid(float* x, int count);
+
+  // x += scale·y, [rows, dim].
   void Add(float* x, ptrdiff_t x_stride, const float* y, ptrdiff_t y_stride,
-           int rows, int dim);
+           int rows, int dim, float scale = 1);
 
  private:
   Ops(const KernelTable* table, ThreadPool* pool);
 
-  void StrictGemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
-                  int rows, float* y, ptrdiff_t y_stride);
+  void StrictGemm(absl::Span<const RowGroup> groups, const float* x,
+                  ptrdiff_t x_stride, float* y, ptrdiff_t y_stride);
 
   const KernelTable* table_;
   ThreadPool* pool_;

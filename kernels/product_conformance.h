@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/ops_conformance.h"
+#include "kernels/simd/gate.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
@@ -69,19 +70,20 @@ class ProductConformanceTest : public OpsConformanceTest {
     }
   }
 
-  void ExpectSiluOfGateTimesUp(const PackedMatrix& gate_up, int rows,
-                               const std::string& what) {
+  void ExpectGateTimesUp(const PackedMatrix& gate_up, Gate gate, int rows,
+                         const std::string& what) {
     const int cols = gate_up.cols(), dim = gate_up.rows() / 2;
     const std::vector<float> x = Normal(rows * cols, 0.1f);
     std::vector<float> scratch(rows * 2 * dim), apart(rows * dim);
     const std::vector<float> gated =
         ExpectSameBits(rows * dim, what, [&](Ops& ops, float* y) {
-          ops.GatedGemm(gate_up, x.data(), cols, rows, scratch.data(), y, dim);
+          ops.GatedGemm(gate_up, gate, x.data(), cols, rows, scratch.data(), y,
+                        dim);
         });
     reference_.ops->Gemm(gate_up, x.data(), cols, rows, scratch.data(),
                          2 * dim);
-    reference_.ops->SiluMul(scratch.data(), 2 * dim, rows, dim, apart.data(),
-                            dim);
+    reference_.ops->GatedMul(scratch.data(), gate, 2 * dim, rows, dim,
+                             apart.data(), dim);
     EXPECT_EQ(FirstDifference(gated, apart), -1) << what;
   }
 };

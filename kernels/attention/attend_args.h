@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/attention/attention_rule.h"
 #include "kernels/attention/paged_kv.h"
 
 namespace lockstep::kernels {
@@ -29,12 +30,11 @@ inline constexpr int FirstSeen(int position, int window) {
 struct AttendArgs {
   const float* q;  // of the first token, [heads, head_dim]
   ptrdiff_t q_stride;
-  float scale;       // of q
   const int* heads;  // [rows_per_token]
   int rows;          // at most kMaxAttendRows
   int rows_per_token;
   int first_position;
-  int window;  // see FirstSeen
+  AttentionRule rule;
   const int32_t* pages;
   const PagedKv* kv;  // head_dim at most kMaxHeadDim
   int kv_head;

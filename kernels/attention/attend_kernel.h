@@ -55,7 +55,7 @@ class ChunkAttender {
     last_ = args_.first_position + tokens;
     int begin = chunk * kAttendChunk;
     const int end = last_ - begin < kAttendChunk ? last_ : begin + kAttendChunk;
-    const int first_seen = FirstSeen(args_.first_position, args_.window);
+    const int first_seen = FirstSeen(args_.first_position, args_.rule.window);
     if (begin < first_seen) begin = first_seen / kAttendBlock * kAttendBlock;
     for (; begin < end; begin += kAttendBlock) {
       FindRuns(begin, end);
@@ -70,7 +70,7 @@ class ChunkAttender {
   static constexpr bool kScaled = sizeof(E) == 1;
 
   void ScaleQueries() {
-    const auto scale = V::Set(args_.scale);
+    const auto scale = V::Set(args_.rule.scale);
     float* q = buffers_.q;
     for (int row = 0; row < args_.rows; ++row, q += head_dim_) {
       const float* from = args_.q +
@@ -95,7 +95,7 @@ class ChunkAttender {
   // where it sees none.
   int HiddenFrom(int row) const {
     const int position = args_.first_position + row / args_.rows_per_token;
-    const int hidden = FirstSeen(position, args_.window) - begin_;
+    const int hidden = FirstSeen(position, args_.rule.window) - begin_;
     return hidden > 0 ? hidden : 0;
   }
 
@@ -200,6 +200,7 @@ class ChunkAttender {
       return;
     }
     const auto none = V::Set(-__builtin_inff());
+    const auto soft_cap = V::Set(args_.rule.soft_cap);
     typename V::Floats score[kBlockVectors];
     typename V::Floats max[V::kVectors];
     for (auto& m : max) m = none;
@@ -209,6 +210,7 @@ class ChunkAttender {
       if constexpr (kScaled) {
         score[i] = V::Mul(score[i], V::Load(buffers_.key_scales + at));
       }
+      if (args_.rule.soft_cap > 0) score[i] = SoftCap<V>(score[i], soft_cap);
       score[i] = V::KeepFirst(score[i], visible - at, none);
       if (hidden > 0) score[i] = V::KeepFirst(none, hidden - at, score[i]);
       max[i % V::kVectors] = V::Max(score[i], max[i % V::kVectors]);

@@ -107,8 +107,8 @@ TYPED_TEST(RowsTest, SiluMul) {
     const int rows = 5;
     auto gate_up = RandomValues<T>(rows * 2 * dim, this->random_, 20);
     std::vector<float> expected(rows * dim);
-    this->reference_.ops->SiluMul(Floats(gate_up).data(), 2 * dim, rows, dim,
-                                  expected.data(), dim);
+    this->reference_.ops->GatedMul(Floats(gate_up).data(), kernels::Gate::kSilu,
+                                   2 * dim, rows, dim, expected.data(), dim);
     this->ExpectNear(SameInEveryOrder(std::vector<T>(rows * dim),
                                       [&](T* out) {
                                         return SiluMul<T>(gate_up.data(), rows,

@@ -14,7 +14,8 @@ const KernelTable kAvx2Kernels = {
     .merge_chunk = MergeChunk<Avx2>,
     .finish_attention = FinishAttention<Avx2>,
     .rms_norm = RmsNorm<Avx2>,
-    .silu_mul = SiluMul<Avx2>,
+    .gated_mul = GatedMul<Avx2>,
+    .soft_cap = SoftCap<Avx2>,
 };
 
 }  // namespace lockstep::kernels

@@ -14,7 +14,8 @@ const KernelTable kAvx512Kernels = {
     .merge_chunk = MergeChunk<Avx512>,
     .finish_attention = FinishAttention<Avx512>,
     .rms_norm = RmsNorm<Avx512>,
-    .silu_mul = SiluMul<Avx512>,
+    .gated_mul = GatedMul<Avx512>,
+    .soft_cap = SoftCap<Avx512>,
 };
 
 }  // namespace lockstep::kernels

@@ -3,6 +3,7 @@
 #include "kernels/attention/attend_args.h"
 #include "kernels/product/fast_kernel_args.h"
 #include "kernels/product/gemm_args.h"
+#include "kernels/simd/gate.h"
 
 namespace lockstep::kernels {
 
@@ -32,8 +33,11 @@ struct KernelTable {
   void (*finish_attention)(const AttendArgs& args, AttendSums sums);
   void (*rms_norm)(const float* x, int dim, const float* weight, float eps,
                    float* y);
-  // y = silu(gate)·up
-  void (*silu_mul)(const float* gate, const float* up, int dim, float* y);
+  // y = gate(x)·up
+  void (*gated_mul)(Gate gate, const float* x, const float* up, int dim,
+                    float* y);
+  // x = cap·tanh(x / cap)
+  void (*soft_cap)(float* x, int count, float cap);
 };
 
 extern const KernelTable kReferenceKernels;

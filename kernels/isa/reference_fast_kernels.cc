@@ -147,7 +147,7 @@ void Gemm(const FastGemmArgs& args) {
       float value = Product(args, w, j, x);
       float& y = args.y[i * args.y_stride + j];
       if (args.bias != nullptr) value += args.bias[j];
-      if (args.gated) value *= y / (1.0f + Exp(-y));
+      if (args.gated) value = Gated(args.gate, y, value);
       y = value;
     }
   }

@@ -6,10 +6,12 @@
 #include <limits>
 
 #include "kernels/attention/attend_args.h"
+#include "kernels/attention/attention_rule.h"
 #include "kernels/attention/kv_store.h"
 #include "kernels/isa/kernel_table.h"
 #include "kernels/product/gemm_args.h"
 #include "kernels/product/tree_sum.h"
+#include "kernels/simd/gate.h"
 #include "kernels/simd/lanes.h"
 #include "kernels/weights/packed_format.h"
 
@@ -67,12 +69,14 @@ struct Cache {
   }
 };
 
-float Score(const float* q, float q_scale, const Cache& cache, int position) {
+float Score(const float* q, const Cache& cache, int position) {
+  const AttentionRule& rule = cache.args.rule;
   float score = 0;
   for (int d = 0; d < cache.kv().head_dim; ++d) {
-    score = std::fma(q[d] * q_scale, cache.key(position, d), score);
+    score = std::fma(q[d] * rule.scale, cache.key(position, d), score);
   }
-  return score * cache.scale(cache.kv().key_scales, position);
+  score *= cache.scale(cache.kv().key_scales, position);
+  return rule.soft_cap > 0 ? SoftCap(score, rule.soft_cap) : score;
 }
 
 // Row `row` over the positions of [begin, end), in one chunk, that it sees.
@@ -80,8 +84,8 @@ void AttendRow(const AttendArgs& args, int row, int begin, int end,
                AttendSums sums) {
   const int head_dim = args.kv->head_dim;
   const Cache cache = {args};
-  const int first_seen =
-      FirstSeen(args.first_position + row / args.rows_per_token, args.window);
+  const int first_seen = FirstSeen(
+      args.first_position + row / args.rows_per_token, args.rule.window);
   const float* q = args.q + row / args.rows_per_token * args.q_stride +
                    args.heads[row % args.rows_per_token] * head_dim;
   float* out = sums.out + row * PaddedHeadDim(head_dim);
@@ -95,9 +99,7 @@ void AttendRow(const AttendArgs& args, int row, int begin, int end,
     float weight[kAttendBlock] = {};
     float new_max = max;
     for (int j = 0; j < count; ++j) {
-      weight[j] = begin + j < first_seen
-                      ? kNone
-                      : Score(q, args.scale, cache, begin + j);
+      weight[j] = begin + j < first_seen ? kNone : Score(q, cache, begin + j);
       new_max = std::max(new_max, weight[j]);
     }
     for (int j = 0; j < count; ++j) weight[j] = Exp(weight[j] - new_max);
@@ -172,10 +174,12 @@ void RmsNorm(const float* x, int dim, const float* weight, float eps,
   for (int i = 0; i < dim; ++i) y[i] = x[i] * scale * weight[i];
 }
 
-void SiluMul(const float* gate, const float* up, int dim, float* y) {
-  for (int i = 0; i < dim; ++i) {
-    y[i] = gate[i] / (1.0f + Exp(-gate[i])) * up[i];
-  }
+void CapRow(float* x, int count, float cap) {
+  for (int i = 0; i < count; ++i) x[i] = SoftCap(x[i], cap);
+}
+
+void GatedMul(Gate gate, const float* x, const float* up, int dim, float* y) {
+  for (int i = 0; i < dim; ++i) y[i] = Gated(gate, x[i], up[i]);
 }
 
 }  // namespace
@@ -188,7 +192,8 @@ const KernelTable kReferenceKernels = {
     .merge_chunk = MergeChunk,
     .finish_attention = FinishAttention,
     .rms_norm = RmsNorm,
-    .silu_mul = SiluMul,
+    .gated_mul = GatedMul,
+    .soft_cap = CapRow,
 };
 
 }  // namespace lockstep::kernels

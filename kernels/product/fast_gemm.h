@@ -15,8 +15,8 @@
 // what becomes of its sums, for a vector type V (integers_*.h).
 namespace lockstep::kernels {
 
-// What becomes of the sums of a panel, [rows, 16]: bias and silu·up are applied
-// as they are written, columns past the segment's end are not.
+// What becomes of the sums of a panel, [rows, 16]: bias and gate are applied as
+// they are written, columns past the segment's end are not.
 template <class V>
 void WriteTile(const FastGemmArgs& args, int panel, int row_begin, int rows,
                const float* sums) {
@@ -30,7 +30,7 @@ void WriteTile(const FastGemmArgs& args, int panel, int row_begin, int rows,
         value = V::Add(value, V::LoadFirst(args.bias + column + i, left - i));
       }
       if (args.gated) {
-        value = SiluMul<V>(V::LoadFirst(y + i, left - i), value);
+        value = Gated<V>(args.gate, V::LoadFirst(y + i, left - i), value);
       }
       V::StoreFirst(y + i, value, left - i);
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/product/quantized_rows.h"
+#include "kernels/simd/gate.h"
 #include "kernels/weights/packed_matrix.h"
 
 namespace lockstep::kernels {
@@ -33,7 +34,8 @@ struct FastGemmArgs {
   float* y;  // [rows, …]; panel 0 writes column 0
   ptrdiff_t y_stride;
   const float* bias;  // added to the sums; that of panel 0, or null
-  bool gated;         // y holds gate and becomes silu(gate)·sum
+  bool gated;         // y holds what `gate` takes and becomes gate(y)·sum
+  Gate gate;
 };
 
 }  // namespace lockstep::kernels

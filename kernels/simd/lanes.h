@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/simd/gate.h"
+
 namespace lockstep::kernels {
 
 // What every instruction set must follow to the bit, written for one lane.
@@ -37,18 +39,54 @@ inline constexpr float kExpPolynomial[5] = {0x1.6a2434p-10f, 0x1.1239e2p-7f,
                                             0x1.5558f2p-5f, 0x1.555492p-3f,
                                             0x1.fffffcp-2f};
 
-inline float Exp(float x) {
-  if (x < kExpLow) return 0;
-  if (x > kExpHigh) x = kExpHigh;
+struct ExpParts {
+  float less_one;  // e^r - 1
+  float power;     // 2^n
+};
+
+inline ExpParts SplitExp(float x) {
   const float shifted = std::fma(x, kLog2E, kRoundToInt);
   const float n = shifted - kRoundToInt;
   float r = std::fma(n, -kLn2High, x);
   r = std::fma(n, -kLn2Low, r);
   float q = kExpPolynomial[0];
   for (int i = 1; i < 5; ++i) q = std::fma(q, r, kExpPolynomial[i]);
-  const float e_r = std::fma(r * r, q, r) + 1.0f;
   const uint32_t power = (std::bit_cast<uint32_t>(shifted) + 127) << 23;
-  return e_r * std::bit_cast<float>(power);
+  return {std::fma(r * r, q, r), std::bit_cast<float>(power)};
+}
+
+inline float Exp(float x) {
+  if (x < kExpLow) return 0;
+  if (x > kExpHigh) x = kExpHigh;
+  const ExpParts e = SplitExp(x);
+  return (e.less_one + 1.0f) * e.power;
+}
+
+// tanh(x) = (e^2x - 1) / (e^2x + 1), where e^2x - 1 keeps the digits of a small
+// x; from kTanhLimit / 2 on it is 1.
+inline constexpr float kTanhLimit = 20.0f;
+
+inline float Tanh(float x) {
+  float twice = x + x;
+  if (twice > kTanhLimit) twice = kTanhLimit;
+  if (twice < -kTanhLimit) twice = -kTanhLimit;
+  const ExpParts e = SplitExp(twice);
+  const float less_one = std::fma(e.less_one, e.power, e.power - 1.0f);
+  return less_one / (less_one + 2.0f);
+}
+
+inline float SoftCap(float x, float cap) { return cap * Tanh(x / cap); }
+
+// Both gates are x / (1 + e^y): y is -x of SiLU, and of GELU -2√(2/π)·(x +
+// 0.044715·x³), as (1 + tanh(-y / 2)) / 2 = 1 / (1 + e^y).
+inline constexpr float kGeluLinear = -0x1.988454p+0f;
+inline constexpr float kGeluCubic = -0x1.2444f2p-4f;
+
+inline float Gated(Gate gate, float x, float up) {
+  const float y = gate == Gate::kSilu
+                      ? 0.0f - x
+                      : x * std::fma(x * x, kGeluCubic, kGeluLinear);
+  return x / (1.0f + Exp(y)) * up;
 }
 
 }  // namespace lockstep::kernels

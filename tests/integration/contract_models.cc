@@ -68,6 +68,12 @@ std::vector<ContractModel> MakeContractModels(const std::string& folder) {
   TinyModel qwen = Plain("qwen3", DType::kBF16);
   qwen.tied_embeddings = true;
   add_folder("qwen3-bf16", qwen, 1);
+  TinyModel gemma = Plain("gemma3", DType::kBF16);
+  gemma.window = 40;
+  gemma.tied_embeddings = true;
+  add_folder("gemma3-bf16", gemma, 1);
+  add_folder("olmo2-f16", Plain("olmo2", DType::kF16), 1);
+  add_folder("qwen2moe-bf16", Plain("qwen2moe", DType::kBF16), 1);
   // No power of two divides nine heads: the contract holds on three ranks.
   TinyModel nine = Plain("llama", DType::kF16);
   nine.num_heads = 9;

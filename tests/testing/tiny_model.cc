@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "tests/testing/encode_row.h"
 #include "tests/testing/safetensors_writer.h"
@@ -63,6 +64,61 @@ const char* SafetensorsType(DType type) {
   return type == DType::kF32 ? "F32" : type == DType::kF16 ? "F16" : "BF16";
 }
 
+constexpr int kExperts = 6;
+constexpr int kExpertsPerToken = 2;
+
+// Shapes by name, of a layer's parts that differ between architectures.
+using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+Shapes NormsOf(const TinyModel& model) {
+  const std::vector<int64_t> hidden = {model.hidden_size};
+  const int64_t q = int64_t{model.num_heads} * model.head_dim;
+  const int64_t kv = int64_t{model.num_kv_heads} * model.head_dim;
+  Shapes norms = {{"post_attention_layernorm", hidden}};
+  if (model.architecture == "olmo2") {
+    norms.push_back({"post_feedforward_layernorm", hidden});
+    norms.push_back({"self_attn.q_norm", {q}});
+    norms.push_back({"self_attn.k_norm", {kv}});
+    return norms;
+  }
+  norms.push_back({"input_layernorm", hidden});
+  if (model.architecture == "gemma3") {
+    norms.push_back({"pre_feedforward_layernorm", hidden});
+    norms.push_back({"post_feedforward_layernorm", hidden});
+  }
+  if (model.architecture == "gemma3" || model.architecture == "qwen3") {
+    norms.push_back({"self_attn.q_norm", {model.head_dim}});
+    norms.push_back({"self_attn.k_norm", {model.head_dim}});
+  }
+  return norms;
+}
+
+void AddMlp(const std::string& prefix, int64_t intermediate, int64_t hidden,
+            Shapes* shapes) {
+  shapes->push_back({prefix + "gate_proj", {intermediate, hidden}});
+  shapes->push_back({prefix + "up_proj", {intermediate, hidden}});
+  shapes->push_back({prefix + "down_proj", {hidden, intermediate}});
+}
+
+Shapes MlpOf(const TinyModel& model) {
+  const int64_t hidden = model.hidden_size, mlp = model.intermediate_size;
+  Shapes shapes;
+  if (model.architecture == "phi3") {
+    shapes.push_back({"mlp.gate_up_proj", {2 * mlp, hidden}});
+    shapes.push_back({"mlp.down_proj", {hidden, mlp}});
+  } else if (model.architecture == "qwen2moe") {
+    shapes.push_back({"mlp.gate", {kExperts, hidden}});
+    for (int i = 0; i < kExperts; ++i) {
+      AddMlp(absl::StrCat("mlp.experts.", i, "."), mlp / 2, hidden, &shapes);
+    }
+    AddMlp("mlp.shared_expert.", mlp, hidden, &shapes);
+    shapes.push_back({"mlp.shared_expert_gate", {1, hidden}});
+  } else {
+    AddMlp("mlp.", mlp, hidden, &shapes);
+  }
+  return shapes;
+}
+
 }  // namespace
 
 DType StoredType(const TinyModel& model, const TinyTensor& tensor) {
@@ -86,7 +142,7 @@ std::string StoredBytes(const TinyModel& model, const TinyTensor& tensor) {
 }
 
 std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
-  const int64_t hidden = model.hidden_size, mlp = model.intermediate_size;
+  const int64_t hidden = model.hidden_size;
   const int64_t q = int64_t{model.num_heads} * model.head_dim;
   const int64_t kv = int64_t{model.num_kv_heads} * model.head_dim;
   std::vector<TinyTensor> tensors;
@@ -99,29 +155,24 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
   add("model.embed_tokens.weight", {model.vocab_size, hidden});
   for (int i = 0; i < model.num_layers; ++i) {
     const std::string layer = absl::StrCat("model.layers.", i, ".");
-    add(layer + "input_layernorm.weight", {hidden});
     if (model.architecture == "phi3") {
       add(layer + "self_attn.qkv_proj.weight", {q + 2 * kv, hidden});
-      add(layer + "mlp.gate_up_proj.weight", {2 * mlp, hidden});
     } else {
       add(layer + "self_attn.q_proj.weight", {q, hidden});
       add(layer + "self_attn.k_proj.weight", {kv, hidden});
       add(layer + "self_attn.v_proj.weight", {kv, hidden});
-      add(layer + "mlp.gate_proj.weight", {mlp, hidden});
-      add(layer + "mlp.up_proj.weight", {mlp, hidden});
     }
-    if (model.architecture == "qwen2") {
+    if (model.architecture == "qwen2" || model.architecture == "qwen2moe") {
       add(layer + "self_attn.q_proj.bias", {q});
       add(layer + "self_attn.k_proj.bias", {kv});
       add(layer + "self_attn.v_proj.bias", {kv});
     }
     add(layer + "self_attn.o_proj.weight", {hidden, q});
-    if (model.architecture == "qwen3") {
-      add(layer + "self_attn.q_norm.weight", {model.head_dim});
-      add(layer + "self_attn.k_norm.weight", {model.head_dim});
+    for (const Shapes& shapes : {NormsOf(model), MlpOf(model)}) {
+      for (const auto& [name, shape] : shapes) {
+        add(absl::StrCat(layer, name, ".weight"), shape);
+      }
     }
-    add(layer + "post_attention_layernorm.weight", {hidden});
-    add(layer + "mlp.down_proj.weight", {hidden, mlp});
   }
   add("model.norm.weight", {hidden});
   if (!model.tied_embeddings) add("lm_head.weight", {model.vocab_size, hidden});
@@ -130,8 +181,9 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
 
 nlohmann::json MakeHuggingFaceConfig(const TinyModel& model) {
   static const std::map<std::string, std::string> kNames = {
-      {"llama", "Llama"}, {"mistral", "Mistral"}, {"phi3", "Phi3"},
-      {"qwen2", "Qwen2"}, {"qwen3", "Qwen3"},     {"smollm3", "SmolLM3"}};
+      {"gemma3", "Gemma3"},     {"llama", "Llama"}, {"mistral", "Mistral"},
+      {"olmo2", "Olmo2"},       {"phi3", "Phi3"},   {"qwen2", "Qwen2"},
+      {"qwen2moe", "Qwen2Moe"}, {"qwen3", "Qwen3"}, {"smollm3", "SmolLM3"}};
   nlohmann::json config = {
       {"architectures", {kNames.at(model.architecture) + "ForCausalLM"}},
       {"model_type", model.architecture},
@@ -152,6 +204,16 @@ nlohmann::json MakeHuggingFaceConfig(const TinyModel& model) {
       {"tie_word_embeddings", model.tied_embeddings},
       {"vocab_size", model.vocab_size}};
   if (model.window > 0) config["sliding_window"] = model.window;
+  if (model.architecture == "gemma3") {
+    config["hidden_act"] = "gelu_pytorch_tanh";
+    config["sliding_window_pattern"] = 2;
+  }
+  if (model.architecture == "qwen2moe") {
+    config["num_experts"] = kExperts;
+    config["num_experts_per_tok"] = kExpertsPerToken;
+    config["moe_intermediate_size"] = model.intermediate_size / 2;
+    config["shared_expert_intermediate_size"] = model.intermediate_size;
+  }
   if (model.llama3_rope) {
     config["rope_scaling"] = {{"rope_type", "llama3"},
                               {"factor", 8.0},

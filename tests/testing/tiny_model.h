@@ -22,7 +22,9 @@ namespace lockstep::testing {
 struct TinyModel {
   // Or "mistral"; "phi3", whose projections are fused; "qwen2", which has
   // biases; "qwen3", with q and k norms; "smollm3", whose every fourth layer
-  // does not rotate.
+  // does not rotate. In folders only: "gemma3", with four norms and a window of
+  // every other layer; "olmo2", whose norms are of whole projections and of
+  // what blocks add; "qwen2moe", six experts, two a token, and a shared one.
   std::string architecture = "llama";
   int vocab_size = 512;
   int hidden_size = 64;

@@ -32,9 +32,12 @@ std::unique_ptr<Sequence> MakeSequence(int num_tokens, int32_t page) {
   return sequence;
 }
 
-TEST(StepAllocation, NoneAfterWarmUp) {
-  const std::string folder = ::testing::TempDir() + "allocation-model";
-  testing::WriteHuggingFaceFolder({}, folder);
+void ExpectNoneAfterWarmUp(const std::string& architecture) {
+  SCOPED_TRACE(architecture);
+  const std::string folder = ::testing::TempDir() + architecture;
+  testing::TinyModel tiny;
+  tiny.architecture = architecture;
+  testing::WriteHuggingFaceFolder(tiny, folder);
   const auto model = OpenModel(folder);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto shard = MakeShard(model->config, model->row_parallel_blocks, 0, 1);
@@ -68,6 +71,12 @@ TEST(StepAllocation, NoneAfterWarmUp) {
       EXPECT_EQ(testing::NumAllocations(), before) << "step " << step;
     }
     ASSERT_TRUE(status.ok()) << status;
+  }
+}
+
+TEST(StepAllocation, NoneAfterWarmUp) {
+  for (const char* architecture : {"llama", "gemma3", "olmo2", "qwen2moe"}) {
+    ExpectNoneAfterWarmUp(architecture);
   }
 }
 

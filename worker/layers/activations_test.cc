@@ -13,13 +13,21 @@ TEST(Activations, KnowTheirBytes) {
   config.head_dim = 16;
   config.intermediate_size = 200;
   config.vocab_size = 512;
-  for (int rank = 0; rank < 2; ++rank) {
-    const Shard shard = *MakeShard(config, {}, rank, 2);
-    const Activations a(config, shard, 7);
-    const size_t floats = a.hidden.size() + a.normed.size() + a.qkv.size() +
-                          a.attention.size() + a.gate_up.size() +
-                          a.activated.size() + a.delta.size();
-    EXPECT_EQ(Activations::Bytes(config, shard, 7), floats * sizeof(float));
+  ModelConfig experts = config;
+  experts.experts = {
+      .num_experts = 4, .experts_per_token = 3, .intermediate_size = 96};
+  ModelConfig normed = config;
+  normed.projection_norm = true;
+  for (const ModelConfig& model : {config, experts, normed}) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const Shard shard = *MakeShard(model, {}, rank, 2);
+      const Activations a(model, shard, 7);
+      const size_t floats = a.hidden.size() + a.normed.size() + a.qkv.size() +
+                            a.attention.size() + a.gate_up.size() +
+                            a.activated.size() + a.delta.size() +
+                            a.head_squares.size();
+      EXPECT_EQ(Activations::Bytes(model, shard, 7), floats * sizeof(float));
+    }
   }
 }
 

@@ -13,9 +13,9 @@ namespace lockstep {
 
 // The attention half of a decoder layer: hidden += o(attention(qkv(norm(
 // hidden)))), as `layer` says. The batch's keys and values are stored in `kv`
-// first, so tokens see earlier ones of the same step. One all-reduce.
-absl::Status AttentionBlock(const RankContext& rank,
-                            const LayerAttention& layer,
+// first, so tokens see earlier ones of the same step. `rope` is the layer's.
+// One all-reduce, and one more, small, where whole projections are normed.
+absl::Status AttentionBlock(const RankContext& rank, const LayerConfig& layer,
                             const LayerWeights& weights, const RopeTable& rope,
                             const kernels::TokenBatch& batch,
                             const kernels::PagedKv& kv,

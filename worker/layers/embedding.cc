@@ -12,6 +12,7 @@ absl::Status Embed(const RankContext& rank, const ModelWeights& weights,
                    absl::Span<const uint32_t> ids, float* hidden) {
   const int64_t dim = rank.config->hidden_size;
   const int64_t first = rank.shard->vocab_begin;
+  const float scale = rank.config->embedding_scale;
   const auto embed_rows = [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       float* out = hidden + i * dim;
@@ -25,7 +26,7 @@ absl::Status Embed(const RankContext& rank, const ModelWeights& weights,
                          dim, out);
       // Makes -0 into +0, as adding other ranks' zeros does: the same bits
       // on every number of ranks.
-      for (int64_t j = 0; j < dim; ++j) out[j] += 0.0f;
+      for (int64_t j = 0; j < dim; ++j) out[j] = out[j] * scale + 0.0f;
     }
   };
   // By reference, so that std::function does not allocate.

@@ -8,8 +8,9 @@
 
 namespace lockstep {
 
-// The other half of a decoder layer: hidden += down(silu(gate)·up), gate and up
-// of norm(hidden), for the first `tokens` rows. One all-reduce.
+// The other half of a decoder layer: hidden += down(gate·up), where gate has
+// passed its activation and both are of norm(hidden), for the first `tokens`
+// rows. One all-reduce.
 absl::Status MlpBlock(const RankContext& rank, const LayerWeights& weights,
                       int tokens, Activations* activations);
 

@@ -39,8 +39,22 @@ absl::Status OutputHead::Forward(const ModelWeights& weights,
   for (size_t i = 0; own_columns < columns && i < rows_; ++i) {
     std::fill_n(own + i * columns + own_columns, columns - own_columns, 0.0f);
   }
+  FinishLogits(own);
   return rank_.collective->AllGather(
       {own, count}, {gathered_.data(), count * rank_.shard->size});
+}
+
+// Before they are gathered: each rank does its own. Padding stays 0.
+void OutputHead::FinishLogits(float* logits) {
+  const ModelConfig& config = *rank_.config;
+  const int columns = rank_.shard->vocab_rows;
+  const int rows = static_cast<int>(rows_);
+  if (config.logit_divisor != 1) {
+    rank_.ops->Scale(logits, columns, rows, columns, 1 / config.logit_divisor);
+  }
+  if (config.logit_cap > 0) {
+    rank_.ops->SoftCap(logits, columns, rows, columns, config.logit_cap);
+  }
 }
 
 absl::Span<const float> OutputHead::Logits(int row,

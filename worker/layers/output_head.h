@@ -11,7 +11,8 @@
 
 namespace lockstep {
 
-// From the residual stream to logits, for the tokens whose logits are wanted.
+// From the residual stream to logits, scaled and capped as the model has it,
+// for the tokens whose logits are wanted.
 // Each rank computes its rows of the vocabulary; one all-gather gives all of
 // them to all.
 //
@@ -36,6 +37,8 @@ class OutputHead {
   absl::Span<const float> Logits(int row, absl::Span<float> scratch) const;
 
  private:
+  void FinishLogits(float* logits);
+
   const RankContext rank_;
   size_t rows_ = 0;       // of the last Forward
   FloatBuffer normed_;    // [rows, hidden_size]

@@ -1,19 +1,28 @@
 #include "worker/model_spec/gguf_config.h"
 
-#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 
 #include "common/status_macros.h"
+#include "worker/model_spec/architecture.h"
 #include "worker/model_spec/config_limits.h"
+#include "worker/model_spec/gguf_reader.h"
 #include "worker/model_spec/gguf_rope_factors.h"
 
 namespace lockstep {
 namespace {
+
+constexpr char kAttentionScale[] = "attention.scale";
+constexpr char kExpertSize[] = "expert_feed_forward_length";
+constexpr char kSharedExpertSize[] = "expert_shared_feed_forward_length";
+constexpr char kRenormalize[] = "expert_weights_norm";
+constexpr char kLocalTheta[] = "rope.freq_base_swa";
+constexpr char kWindowPattern[] = "attention.sliding_window_pattern";
 
 // Keys "ARCHITECTURE.…" that are read here or that change nothing.
 constexpr absl::string_view kKnownKeys[] = {
@@ -42,82 +51,56 @@ constexpr absl::string_view kKnownKeys[] = {
     "vocab_size",
 };
 
-// The metadata of one architecture.
-class Reader {
- public:
-  Reader(const GgufFile& file, const std::string& architecture)
-      : file_(file), prefix_(architecture + ".") {}
-
-  std::string Key(absl::string_view name) const {
-    return absl::StrCat(prefix_, name);
-  }
-  bool Has(absl::string_view name) const {
-    return file_.Find(Key(name)) != nullptr;
-  }
-
-  absl::StatusOr<int> Int(absl::string_view name, uint64_t least,
-                          uint64_t most) const {
-    LOCKSTEP_ASSIGN_OR_RETURN(const uint64_t value, file_.GetUint(Key(name)));
-    if (value >= least && value <= most) return static_cast<int>(value);
-    return Unexpected(name, value,
-                      absl::StrCat("an integer from ", least, " to ", most));
-  }
-
-  absl::StatusOr<int> IntOr(absl::string_view name, uint64_t least,
-                            uint64_t most, int otherwise) const {
-    if (!Has(name)) return otherwise;
-    return Int(name, least, most);
-  }
-
-  absl::StatusOr<float> Float(absl::string_view name, double above,
-                              double most) const {
-    LOCKSTEP_ASSIGN_OR_RETURN(const double value, file_.GetDouble(Key(name)));
-    // A tiny value may be 0 as a float.
-    if (static_cast<float>(value) > above && value <= most) {
-      return static_cast<float>(value);
-    }
-    return Unexpected(
-        name, value,
-        absl::StrCat("a number above ", above, " and up to ", most));
-  }
-
-  absl::Status Unexpected(absl::string_view name, const absl::AlphaNum& value,
-                          absl::string_view expected) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file_.path(), ": the metadata \"", Key(name), "\" is ",
-                     value, ", expected ", expected, "."));
-  }
-
-  absl::Status Unsupported(absl::string_view name,
-                           absl::string_view supported) const {
-    return absl::UnimplementedError(absl::StrCat(
-        file_.path(), ": the metadata \"", absl::CHexEscape(Key(name)),
-        "\" asks for something that is not supported; ", supported, "."));
-  }
-
-  absl::Status RefuseUnknownKeys() const {
-    for (const auto& [key, value] : file_.metadata()) {
-      absl::string_view name = key;
-      if (!absl::ConsumePrefix(&name, prefix_)) continue;
-      if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), name) ==
-          std::end(kKnownKeys)) {
-        return Unsupported(name, "only models without it are");
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  const GgufFile& file_;
-  const std::string prefix_;
+// And those that only some architectures may have: whose option (of
+// architecture.h) they are.
+struct OptionKey {
+  const char* key;
+  const char* option;
+};
+constexpr OptionKey kOptionKeys[] = {
+    {"attn_logit_softcapping", "attn_logit_softcapping"},
+    {"final_logit_softcapping", "final_logit_softcapping"},
+    {kAttentionScale, "query_pre_attn_scalar"},
+    {kAttentionScale, "attention_multiplier"},
+    {"embedding_scale", "embedding_multiplier"},
+    {"residual_scale", "residual_multiplier"},
+    {"logit_scale", "logits_scaling"},
 };
 
+bool IsKnown(absl::string_view key, const Architecture& architecture) {
+  if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key) !=
+      std::end(kKnownKeys)) {
+    return true;
+  }
+  if (key == kExpertSize || key == kRenormalize) {
+    return architecture.has_experts;
+  }
+  if (key == kSharedExpertSize) return architecture.has_shared_expert;
+  if (key == kLocalTheta) return architecture.local_rope;
+  if (key == kWindowPattern) return architecture.full_attention_interval > 0;
+  return std::any_of(std::begin(kOptionKeys), std::end(kOptionKeys),
+                     [&](const OptionKey& option) {
+                       return key == option.key &&
+                              architecture.Takes(option.option);
+                     });
+}
+
+absl::Status RefuseUnknownKeys(const GgufReader& reader,
+                               const Architecture& architecture) {
+  for (const auto& [key, value] : reader.file().metadata()) {
+    absl::string_view name = key;
+    if (absl::ConsumePrefix(&name, reader.Key("")) &&
+        !IsKnown(name, architecture)) {
+      return reader.Unsupported(name, "only models without it are");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Known keys whose value may ask for what the decoder lacks.
-absl::Status RefuseOptions(const GgufFile& file, const Reader& reader) {
-  LOCKSTEP_RETURN_IF_ERROR(reader.RefuseUnknownKeys());
-  LOCKSTEP_ASSIGN_OR_RETURN(const int experts,
-                            reader.IntOr("expert_count", 0, kMaxContext, 0));
-  if (experts != 0) return reader.Unsupported("expert_count", "only 0 is");
+absl::Status RefuseOptions(const GgufFile& file, const GgufReader& reader,
+                           const Architecture& architecture) {
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownKeys(reader, architecture));
   for (const char* name : {"rope.scale_linear", "rope.scaling.attn_factor"}) {
     if (!reader.Has(name)) continue;
     LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
@@ -132,8 +115,8 @@ absl::Status RefuseOptions(const GgufFile& file, const Reader& reader) {
   return absl::OkStatus();
 }
 
-absl::Status ReadHeads(const Reader& reader, const Architecture& architecture,
-                       ModelConfig* config) {
+absl::Status ReadHeads(const GgufReader& reader,
+                       const Architecture& architecture, ModelConfig* config) {
   const auto CheckIsHeadDim = [&](const char* name, int size) {
     if (size == config->head_dim) return absl::OkStatus();
     return reader.Unsupported(
@@ -157,7 +140,7 @@ absl::Status ReadHeads(const Reader& reader, const Architecture& architecture,
   LOCKSTEP_ASSIGN_OR_RETURN(
       config->rope.rotary_dim,
       reader.IntOr("rope.dimension_count", 1, kMaxHeadDim, config->head_dim));
-  if (!architecture.partial_rope) {
+  if (!architecture.Takes("partial_rotary_factor")) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckIsHeadDim("rope.dimension_count", config->rope.rotary_dim));
   }
@@ -167,24 +150,31 @@ absl::Status ReadHeads(const Reader& reader, const Architecture& architecture,
   return CheckIsHeadDim("attention.value_length", value_length);
 }
 
-// Its presence in a file says that all layers see a window.
-absl::Status ReadLayers(const Reader& reader, const Architecture& architecture,
-                        ModelConfig* config) {
+// A window is one of all layers, or of all but every n-th.
+absl::Status ReadLayers(const GgufReader& reader,
+                        const Architecture& architecture, ModelConfig* config) {
   constexpr char kWindow[] = "attention.sliding_window";
   LOCKSTEP_ASSIGN_OR_RETURN(const int window,
                             reader.IntOr(kWindow, 0, kMaxContext, 0));
   if (window != 0 && architecture.windows != Architecture::Windows::kAlways) {
     return reader.Unsupported(kWindow, "only 0 is");
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const int interval,
+                            reader.IntOr(kWindowPattern, 1, kMaxLayers,
+                                         architecture.full_attention_interval));
   for (int i = 0; i < config->num_layers; ++i) {
-    config->attention.push_back({.window = window,
-                                 .has_rope = !architecture.has_no_rope_layers ||
-                                             HasRope(i, kNoRopeInterval)});
+    const bool full = interval > 0 && (i + 1) % interval == 0;
+    config->layers.push_back(
+        {.window = full ? 0 : window,
+         .has_rope =
+             !architecture.has_no_rope_layers || HasRope(i, kNoRopeInterval),
+         .local_rope = architecture.local_rope && window > 0 && !full,
+         .has_experts = architecture.has_experts});
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadScaling(const GgufFile& file, const Reader& reader,
+absl::Status ReadScaling(const GgufFile& file, const GgufReader& reader,
                          ModelConfig* config) {
   RopeConfig& rope = config->rope;
   constexpr char kOriginal[] = "rope.scaling.original_context_length";
@@ -223,7 +213,7 @@ absl::Status ReadScaling(const GgufFile& file, const Reader& reader,
   return absl::OkStatus();
 }
 
-absl::Status ReadSizes(const GgufFile& file, const Reader& reader,
+absl::Status ReadSizes(const GgufFile& file, const GgufReader& reader,
                        const Architecture& architecture, ModelConfig* config) {
   LOCKSTEP_ASSIGN_OR_RETURN(config->hidden_size,
                             reader.Int("embedding_length", 1, kMaxHiddenSize));
@@ -248,6 +238,78 @@ absl::Status ReadSizes(const GgufFile& file, const Reader& reader,
   }
   config->vocab_size = static_cast<int>(tokens->size());
   return ReadHeads(reader, architecture, config);
+}
+
+absl::Status ReadRope(const GgufFile& file, const GgufReader& reader,
+                      const Architecture& architecture, ModelConfig* config) {
+  config->rope.style = architecture.gguf_rope_style;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->rope.theta,
+      reader.FloatOr("rope.freq_base", 1, kMaxRopeTheta, config->rope.theta));
+  config->local_rope = config->rope;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->local_rope.theta,
+      reader.FloatOr(kLocalTheta, 1, kMaxRopeTheta, RopeConfig().theta));
+  return ReadScaling(file, reader, config);
+}
+
+absl::Status ReadExperts(const GgufReader& reader,
+                         const Architecture& architecture,
+                         ModelConfig* config) {
+  ExpertsConfig& experts = config->experts;
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.num_experts,
+                            reader.Int("expert_count", 1, kMaxExperts));
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.experts_per_token,
+                            reader.Int("expert_used_count", 1, kMaxExperts));
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.intermediate_size,
+                            reader.IntOr(kExpertSize, 1, kMaxIntermediateSize,
+                                         config->intermediate_size));
+  if (const auto* value = reader.file().Find(reader.Key(kRenormalize))) {
+    experts.renormalize = *value == GgufFile::Value(true);
+  }
+  if (architecture.has_shared_expert) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        experts.shared_intermediate_size,
+        reader.IntOr(kSharedExpertSize, 1, kMaxIntermediateSize,
+                     config->intermediate_size));
+  }
+  return absl::OkStatus();
+}
+
+// What q·k is multiplied by, where no key says it. Of Gemma's models the
+// largest, told by its layers, divides by the size of a head as if all of the
+// hidden state were heads (llama.cpp's LLM_TYPE_27B).
+float QueryScale(const ModelConfig& config) {
+  const bool largest =
+      (config.architecture == "gemma2" && config.num_layers == 46) ||
+      (config.architecture == "gemma3" && config.num_layers == 62);
+  const float size =
+      largest ? config.hidden_size / config.num_heads : config.head_dim;
+  return 1 / std::sqrt(size);
+}
+
+absl::Status ReadScales(const GgufReader& reader,
+                        const Architecture& architecture, ModelConfig* config) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->query_scale,
+      reader.FloatOr(kAttentionScale, 0, kMaxScale, QueryScale(*config)));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->embedding_scale,
+      reader.FloatOr("embedding_scale", 0, kMaxScale,
+                     architecture.scaled_embedding
+                         ? std::sqrt(static_cast<float>(config->hidden_size))
+                         : 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(config->residual_scale,
+                            reader.FloatOr("residual_scale", 0, kMaxScale, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(config->logit_divisor,
+                            reader.FloatOr("logit_scale", 0, kMaxScale, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->score_cap, reader.FloatOr("attn_logit_softcapping", 0, kMaxScale,
+                                        architecture.gguf_score_cap));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->logit_cap, reader.FloatOr("final_logit_softcapping", 0, kMaxScale,
+                                        architecture.gguf_logit_cap));
+  return absl::OkStatus();
 }
 
 // An id of the tokenizer; absent where it is absent.
@@ -285,14 +347,10 @@ absl::Status ReadTokenIds(const GgufFile& file, ModelConfig* config) {
 }  // namespace
 
 absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view name,
-                            file.GetString("general.architecture"));
-  const Architecture* architecture = FindArchitecture(std::string(name));
-  if (architecture == nullptr || name != architecture->name) {
-    return UnsupportedArchitecture(file.path(), std::string(name));
-  }
-  const Reader reader(file, architecture->name);
-  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(file, reader));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Architecture* architecture,
+                            GgufArchitecture(file));
+  const GgufReader reader(file, architecture->gguf_name);
+  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(file, reader, *architecture));
   ModelConfig config = ConfigOf(*architecture);
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadLayers(reader, *architecture, &config));
@@ -300,12 +358,14 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
       config.norm_eps,
       reader.Float("attention.layer_norm_rms_epsilon", 0, kMaxNormEps));
   config.tied_embeddings = file.tensors().count("output.weight") == 0;
-  config.rope.style = architecture->gguf_rope_style;
-  if (reader.Has("rope.freq_base")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(config.rope.theta,
-                              reader.Float("rope.freq_base", 1, kMaxRopeTheta));
+  if (architecture->qkv_bias_key != nullptr) {
+    config.qkv_bias = file.tensors().count("blk.0.attn_q.bias") > 0;
   }
-  LOCKSTEP_RETURN_IF_ERROR(ReadScaling(file, reader, &config));
+  if (architecture->has_experts) {
+    LOCKSTEP_RETURN_IF_ERROR(ReadExperts(reader, *architecture, &config));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(ReadScales(reader, *architecture, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadRope(file, reader, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(file, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, file.path()));
   return config;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/testing/gguf_writer.h"
 #include "tests/testing/tiny_gguf.h"
@@ -169,7 +171,16 @@ TEST(GgufConfig, RefusesByName) {
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   const BadFile cases[] = {
       {[](GgufWriter& w) { w.AddUint("llama.expert_count", 8); },
-       kUnimplemented, "\"llama.expert_count\""},
+       absl::StatusCode::kNotFound, "\"llama.expert_used_count\""},
+      {[](GgufWriter& w) {
+         w.AddUint("llama.expert_count", 8);
+         w.AddUint("llama.expert_used_count", 9);
+       },
+       kInvalid, "a token goes to 9 of 8 experts"},
+      {[](GgufWriter& w) { w.AddUint("llama.expert_feed_forward_length", 8); },
+       kUnimplemented, "\"llama.expert_feed_forward_length\""},
+      {[](GgufWriter& w) { w.AddFloat("llama.attn_logit_softcapping", 50); },
+       kUnimplemented, "\"llama.attn_logit_softcapping\""},
       {[](GgufWriter& w) { w.AddUint("llama.attention.sliding_window", 4096); },
        kUnimplemented, "\"llama.attention.sliding_window\""},
       {[](GgufWriter& w) { w.AddFloat("llama.logit_scale", 0.5f); },
@@ -240,16 +251,62 @@ TEST(GgufConfig, RefusesByName) {
 }
 
 TEST(GgufConfig, RefusesOtherArchitecturesAndNamesTheSupportedOnes) {
-  for (const char* name : {"gemma3", "qwen3moe", "olmo2", "LlamaForCausalLM"}) {
+  for (const char* name : {"falcon", "deepseek2", "LlamaForCausalLM"}) {
     GgufWriter writer;
     writer.AddString("general.architecture", name);
     EXPECT_EQ(Read(writer.Finish()).status(),
               absl::UnimplementedError(absl::StrCat(
                   "m.gguf holds a model of the architecture \"", name,
-                  "\", which is not supported; supported are llama "
-                  "(LlamaForCausalLM), mistral (MistralForCausalLM), phi3 "
-                  "(Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM), qwen3 "
-                  "(Qwen3ForCausalLM), smollm3 (SmolLM3ForCausalLM).")));
+                  "\", which is not supported; supported are gemma2 "
+                  "(Gemma2ForCausalLM), gemma3 (Gemma3ForCausalLM), glm4 "
+                  "(Glm4ForCausalLM), granite (GraniteForCausalLM), llama "
+                  "(LlamaForCausalLM), mistral (MistralForCausalLM), mixtral "
+                  "(MixtralForCausalLM), olmo2 (Olmo2ForCausalLM), phi3 "
+                  "(Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM), qwen2moe "
+                  "(Qwen2MoeForCausalLM), qwen3 (Qwen3ForCausalLM), qwen3moe "
+                  "(Qwen3MoeForCausalLM), smollm3 (SmolLM3ForCausalLM).")));
+  }
+}
+
+TEST(GgufConfig, RefusesExpertsOfAnArchitectureThatIsKnownWithoutThem) {
+  GgufWriter writer;
+  writer.AddString("general.architecture", "phi3");
+  writer.AddUint("phi3.expert_count", 16);
+  EXPECT_THAT(std::string(Read(writer.Finish()).status().message()),
+              HasSubstr("the architecture \"phi3 with experts\""));
+}
+
+// The size of a head there would be if all of the hidden state were heads.
+TEST(GgufConfig, ScalesTheQueriesOfTheLargestGemma) {
+  for (const int layers : {26, 62}) {
+    GgufWriter writer;
+    writer.AddString("general.architecture", "gemma3");
+    for (const auto& [key, value] :
+         std::vector<std::pair<std::string, uint32_t>>{
+             {"block_count", layers},
+             {"context_length", 512},
+             {"embedding_length", 5376},
+             {"feed_forward_length", 128},
+             {"attention.head_count", 32},
+             {"attention.key_length", 128},
+             {"attention.value_length", 128},
+             {"attention.sliding_window", 64},
+             {"vocab_size", 512}}) {
+      writer.AddUint("gemma3." + key, value);
+    }
+    writer.AddFloat("gemma3.attention.layer_norm_rms_epsilon", 1e-6f);
+    writer.AddFloat("gemma3.rope.freq_base", 1e6f);
+    const auto config = Read(writer.Finish());
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->query_scale, 1 / std::sqrt(layers == 62 ? 168.0f : 128));
+    EXPECT_EQ(config->embedding_scale, std::sqrt(5376.0f));
+    EXPECT_FALSE(config->norm_offset);
+    EXPECT_EQ(config->local_rope.theta, 10000);
+    for (int i = 0; i < layers; ++i) {
+      const bool local = i % 6 != 5;
+      EXPECT_EQ(config->layers[i].window, local ? 64 : 0) << i;
+      EXPECT_EQ(config->layers[i].local_rope, local) << i;
+    }
   }
 }
 

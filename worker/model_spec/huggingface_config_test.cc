@@ -142,7 +142,7 @@ std::vector<int> WindowsOf(const json& config) {
   const auto read = ConfigFromHuggingFace(config, "config.json");
   EXPECT_TRUE(read.ok()) << read.status();
   std::vector<int> windows;
-  for (const LayerAttention& layer : read->attention) {
+  for (const LayerConfig& layer : read->layers) {
     windows.push_back(layer.window);
   }
   return windows;
@@ -172,7 +172,7 @@ TEST(HuggingFaceConfig, ReadsWhichLayersRotate) {
     const auto read = ConfigFromHuggingFace(config, "config.json");
     EXPECT_TRUE(read.ok()) << read.status();
     std::vector<bool> has_rope;
-    for (const auto& layer : read->attention) {
+    for (const auto& layer : read->layers) {
       has_rope.push_back(layer.has_rope);
     }
     return has_rope;
@@ -217,12 +217,11 @@ void ExpectRefused(const json& good, const BadConfig& bad,
 
 TEST(HuggingFaceConfig, RefusesWhatIsNotSupportedByName) {
   const char* const supported =
-      "supported are llama (LlamaForCausalLM), mistral (MistralForCausalLM), "
-      "phi3 (Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM)";
+      "qwen2 (Qwen2ForCausalLM), qwen2moe (Qwen2MoeForCausalLM), qwen3 "
+      "(Qwen3ForCausalLM)";
   const BadConfig cases[] = {
-      {"architectures", {"Olmo2ForCausalLM"}, "\"Olmo2ForCausalLM\""},
-      {"architectures", {"Gemma3ForCausalLM"}, supported},
-      {"architectures", {"Qwen3MoeForCausalLM"}, supported},
+      {"architectures", {"FalconForCausalLM"}, "\"FalconForCausalLM\""},
+      {"architectures", {"LlamaModel"}, supported},
       {"architectures", {"llama"}, supported},
       {"attention_bias", true, "\"attention_bias\" is true, which is not"},
       {"mlp_bias", true, "\"mlp_bias\""},

@@ -93,6 +93,13 @@ absl::Status JsonFields::Unexpected(absl::string_view name,
                    ", expected ", expected, "."));
 }
 
+absl::Status JsonFields::Unsupported(absl::string_view name,
+                                     absl::string_view supported) const {
+  return absl::UnimplementedError(
+      absl::StrCat(path_, ": \"", name, "\" is ", JsonExcerpt(*Find(name)),
+                   ", which is not supported; ", supported, "."));
+}
+
 std::string JsonExcerpt(const json& value) {
   // What is nested is not written out: it may be deep.
   if (value.is_object()) return "an object";

@@ -49,6 +49,10 @@ class JsonFields {
   absl::Status Unexpected(absl::string_view name,
                           absl::string_view expected) const;
 
+  // UNIMPLEMENTED naming path, field and value, which is there.
+  absl::Status Unsupported(absl::string_view name,
+                           absl::string_view supported) const;
+
  private:
   const nlohmann::json& object_;
   std::string path_;

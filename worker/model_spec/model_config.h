@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "kernels/rotary.h"
+#include "kernels/simd/gate.h"
+#include "worker/model_spec/tensor_names.h"
 
 namespace lockstep {
 
@@ -34,18 +36,36 @@ struct RopeConfig {
 };
 
 // What differs from layer to layer.
-struct LayerAttention {
+struct LayerConfig {
   // Positions a token sees, its own the last of them; 0: all up to its own.
   int window = 0;
   bool has_rope = true;
+  bool local_rope = false;   // rotates by ModelConfig::local_rope
+  bool has_experts = false;  // in place of one MLP
+};
+
+// A mixture of experts: of num_experts MLPs a token goes through the few that a
+// router likes best, weighted by its softmax.
+struct ExpertsConfig {
+  int num_experts = 0;  // 0: the model has none
+  int experts_per_token = 0;
+  int intermediate_size = 0;  // of an expert
+  bool renormalize = false;   // a token's weights are made to sum to 1
+  // Of one more expert that all tokens go through, times a sigmoid of their
+  // own; 0: there is none.
+  int shared_intermediate_size = 0;
 };
 
 // What the decoder needs to know of a model; a new dense architecture is a new
-// set of these values and of weight names, not a class. It is read by
-// ConfigFromHuggingFace (huggingface_config.h) or ConfigFromGguf
+// set of these values and of weight names (architecture.h), not a class. It is
+// read by ConfigFromHuggingFace (huggingface_config.h) or ConfigFromGguf
 // (gguf_config.h).
 struct ModelConfig {
   std::string architecture;  // "llama", "qwen3"
+  TensorNames names;
+  // It is the language part of a model with vision: its tensors are among
+  // others and have longer names.
+  bool multimodal = false;
   int vocab_size = 0;
   int hidden_size = 0;
   int intermediate_size = 0;
@@ -55,49 +75,30 @@ struct ModelConfig {
   int head_dim = 0;
   int max_context = 0;  // tokens
   float norm_eps = 0;
+  bool norm_offset = false;  // norms multiply by 1 + the stored weight
   RopeConfig rope;
-  std::vector<LayerAttention> attention;  // [num_layers]
-  bool qk_norm = false;   // RMS norm of each q and k head before rope
-  bool qkv_bias = false;  // added to q, k and v
-  // q, k and v are one tensor, and so are gate and up.
-  bool fused_projections = false;
+  RopeConfig local_rope;
+  std::vector<LayerConfig> layers;  // [num_layers]
+  ExpertsConfig experts;
+  kernels::Gate gate = kernels::Gate::kSilu;
+  bool qk_norm = false;          // RMS norm of each q and k head before rope
+  bool projection_norm = false;  // or of all of q and all of k
+  bool qkv_bias = false;         // added to q, k and v
+  bool fused_qkv = false;        // q, k and v are one tensor
+  bool fused_gate_up = false;    // and so are gate and up
   bool tied_embeddings = false;  // the head is the embedding
+  float embedding_scale = 1;
+  float query_scale = 0;     // of scores; 1/√head_dim in most models
+  float score_cap = 0;       // cap·tanh(score / cap); 0: none
+  float residual_scale = 1;  // of what a block adds to the residual stream
+  float logit_divisor = 1;
+  float logit_cap = 0;  // as score_cap, of the logits
   std::vector<uint32_t> eos_token_ids;
   std::optional<uint32_t> bos_token_id;
 };
 
-// An architecture that is supported, by the names the two formats give it.
-struct Architecture {
-  const char* name;               // as in ModelConfig and GGUF
-  const char* hugging_face_name;  // in config.json's `architectures`
-  kernels::RopeStyle gguf_rope_style;
-  // Whether a file's window counts. kIfUsed: its use_sliding_window decides.
-  enum class Windows { kNever, kIfUsed, kAlways } windows = Windows::kNever;
-  bool qk_norm = false;             // as in ModelConfig
-  bool qkv_bias = false;            // as in ModelConfig
-  bool fused_projections = false;   // as in ModelConfig
-  bool partial_rope = false;        // a part of each head may stay unrotated
-  bool has_no_rope_layers = false;  // every fourth, unless config.json says
-};
-
-// Of a model whose every `interval`-th layer does not rotate.
-inline bool HasRope(int layer, int interval) {
-  return (layer + 1) % interval != 0;
-}
-inline constexpr int kNoRopeInterval = 4;  // SmolLM3's
-
 // ln of the context's growth, tamed (equation 22 of arXiv:2309.00071).
 float YarnAttentionFactor(float factor);
-
-// Null where `name`, either format's, is none of them.
-const Architecture* FindArchitecture(const std::string& name);
-
-// UNIMPLEMENTED naming what was found in `path` and what is supported.
-absl::Status UnsupportedArchitecture(const std::string& path,
-                                     const std::string& found);
-
-// What follows from the architecture alone.
-ModelConfig ConfigOf(const Architecture& architecture);
 
 // Whether the numbers, each sane by itself, fit together. INVALID_ARGUMENT
 // names `path`, the values and the rule.

@@ -25,8 +25,38 @@ int OCols(const ModelConfig& config) {
   return config.num_heads * config.head_dim;
 }
 
-int DownBlocks(const ModelConfig& config, const RowParallelBlocks& blocks) {
-  return config.intermediate_size / blocks.down;
+// A kind of MLP that a model has, and where its cut goes.
+struct Mlp {
+  const char* name;
+  int cols;   // of down
+  int block;  // of these
+  MlpCut Shard::*cut;
+
+  int blocks() const { return cols / block; }
+};
+
+std::vector<Mlp> MlpsOf(const ModelConfig& config,
+                        const RowParallelBlocks& blocks) {
+  const ExpertsConfig& experts = config.experts;
+  const bool has_dense_layers =
+      experts.num_experts == 0 ||
+      std::any_of(config.layers.begin(), config.layers.end(),
+                  [](const LayerConfig& layer) { return !layer.has_experts; });
+  std::vector<Mlp> mlps;
+  if (has_dense_layers) {
+    mlps.push_back(
+        {"down_proj", config.intermediate_size, blocks.down, &Shard::mlp});
+  }
+  if (experts.num_experts > 0) {
+    mlps.push_back({"down_proj of an expert", experts.intermediate_size,
+                    blocks.expert_down, &Shard::expert});
+  }
+  if (experts.shared_intermediate_size > 0) {
+    mlps.push_back({"down_proj of the shared expert",
+                    experts.shared_intermediate_size, blocks.shared_expert_down,
+                    &Shard::shared_expert});
+  }
+  return mlps;
 }
 
 // Why a group of `size` ranks can not hold the model; empty where it can.
@@ -36,9 +66,11 @@ std::string Misfit(const ModelConfig& config, const RowParallelBlocks& blocks,
   if (size > config.num_heads) {
     return absl::StrCat("the model has ", config.num_heads, " query heads");
   }
-  if (size > DownBlocks(config, blocks)) {
-    return absl::StrCat("down_proj has ", DownBlocks(config, blocks),
-                        " blocks of ", blocks.down, " columns");
+  for (const Mlp& mlp : MlpsOf(config, blocks)) {
+    if (size > mlp.blocks()) {
+      return absl::StrCat(mlp.name, " has ", mlp.blocks(), " blocks of ",
+                          mlp.block, " columns");
+    }
   }
   if (int64_t{size - 1} * VocabRows(config, size) >= config.vocab_size) {
     return absl::StrCat("the vocabulary of ", config.vocab_size,
@@ -78,10 +110,17 @@ int OEighth(const ModelConfig& config, const RowParallelBlocks& blocks,
   return EighthOf(OCols(config), config.num_heads, blocks.o, size);
 }
 
-int DownEighth(const ModelConfig& config, const RowParallelBlocks& blocks,
-               int size) {
-  return EighthOf(config.intermediate_size, DownBlocks(config, blocks),
-                  blocks.down, size);
+int DownEighth(const Mlp& mlp, int size) {
+  return EighthOf(mlp.cols, mlp.blocks(), mlp.block, size);
+}
+
+MlpCut Cut(const Mlp& mlp, int rank, int size) {
+  MlpCut cut;
+  cut.begin = ShareBegin(mlp.blocks(), rank, size) * mlp.block;
+  cut.end = ShareBegin(mlp.blocks(), rank + 1, size) * mlp.block;
+  const int eighth = DownEighth(mlp, size);
+  cut.slice_cols = eighth > 0 ? eighth : cut.size();
+  return cut;
 }
 
 }  // namespace
@@ -90,7 +129,8 @@ absl::StatusOr<Shard> MakeShard(const ModelConfig& config,
                                 const RowParallelBlocks& blocks, int rank,
                                 int size) {
   CHECK_EQ(OCols(config) % blocks.o, 0);
-  CHECK_EQ(config.intermediate_size % blocks.down, 0);
+  const std::vector<Mlp> mlps = MlpsOf(config, blocks);
+  for (const Mlp& mlp : mlps) CHECK_EQ(mlp.cols % mlp.block, 0) << mlp.name;
   const std::string misfit = Misfit(config, blocks, size);
   if (!misfit.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -110,27 +150,25 @@ absl::StatusOr<Shard> MakeShard(const ModelConfig& config,
     shard.kv_head_of.push_back(head / heads_per_kv_head - shard.kv_head_begin);
   }
 
-  const int down_blocks = DownBlocks(config, blocks);
-  shard.intermediate_begin = ShareBegin(down_blocks, rank, size) * blocks.down;
-  shard.intermediate_end =
-      ShareBegin(down_blocks, rank + 1, size) * blocks.down;
+  for (const Mlp& mlp : mlps) shard.*mlp.cut = Cut(mlp, rank, size);
 
   shard.vocab_rows = VocabRows(config, size);
   shard.vocab_begin = rank * shard.vocab_rows;
 
   const int o_eighth = OEighth(config, blocks, size);
-  const int down_eighth = DownEighth(config, blocks, size);
   shard.o_slice_cols =
       o_eighth > 0 ? o_eighth : shard.num_heads() * config.head_dim;
-  shard.down_slice_cols = down_eighth > 0 ? down_eighth : shard.intermediate();
   return shard;
 }
 
 std::vector<int> IdenticalSizes(const ModelConfig& config,
                                 const RowParallelBlocks& blocks, int size) {
   const auto eighths = [&](int n) {
+    const std::vector<Mlp> mlps = MlpsOf(config, blocks);
     return Misfit(config, blocks, n).empty() &&
-           OEighth(config, blocks, n) > 0 && DownEighth(config, blocks, n) > 0;
+           OEighth(config, blocks, n) > 0 &&
+           std::all_of(mlps.begin(), mlps.end(),
+                       [n](const Mlp& mlp) { return DownEighth(mlp, n) > 0; });
   };
   if (!eighths(size)) return {size};
   std::vector<int> sizes;

@@ -15,34 +15,44 @@ namespace lockstep {
 struct RowParallelBlocks {
   int o = 1;
   int down = 1;
+  int expert_down = 1;
+  int shared_expert_down = 1;
 
   bool operator==(const RowParallelBlocks&) const = default;
+};
+
+// What a rank holds of the intermediate size of an MLP, and how many columns of
+// down are summed at a time (see PackedMatrix): an eighth of all the ranks'
+// where that can be, else all of this rank's. Empty where the model has no such
+// MLP.
+struct MlpCut {
+  int begin = 0, end = 0;
+  int slice_cols = 0;
+
+  int size() const { return end - begin; }
 };
 
 // Which part of a model one rank holds; a pure function of its arguments.
 //
 // Rank r owns the contiguous run [r·H/n, (r+1)·H/n) of query heads and every
 // key-value head these use (one may be on several ranks); o is cut along the
-// same heads, the intermediate size at block borders, the vocabulary in rows of
-// equal number, the last rank's padded.
+// same heads, the intermediate size, of each expert as of an MLP, at block
+// borders, the vocabulary in rows of equal number, the last rank's padded.
 struct Shard {
   int rank = 0;
   int size = 1;
 
   int head_begin = 0, head_end = 0;        // query heads
   int kv_head_begin = 0, kv_head_end = 0;  // key-value heads
-  int intermediate_begin = 0, intermediate_end = 0;
+  MlpCut mlp;
+  MlpCut expert;  // each
+  MlpCut shared_expert;
   int vocab_begin = 0, vocab_rows = 0;  // rows, padding included
 
-  // Columns summed at a time in the row-parallel products (see PackedMatrix):
-  // an eighth of all the ranks' columns where that can be, else all of this
-  // rank's.
-  int o_slice_cols = 0;
-  int down_slice_cols = 0;
+  int o_slice_cols = 0;  // as those of an MlpCut
 
   int num_heads() const { return head_end - head_begin; }
   int num_kv_heads() const { return kv_head_end - kv_head_begin; }
-  int intermediate() const { return intermediate_end - intermediate_begin; }
 
   // Rank-local key-value head of each rank-local query head.
   std::vector<int32_t> kv_head_of;  // [num_heads()]

@@ -48,8 +48,8 @@ SliceBegins SliceBeginsOf(const ModelConfig& config,
          column += shard.o_slice_cols) {
       begins.o.push_back(column);
     }
-    for (int column = shard.intermediate_begin; column < shard.intermediate_end;
-         column += shard.down_slice_cols) {
+    for (int column = shard.mlp.begin; column < shard.mlp.end;
+         column += shard.mlp.slice_cols) {
       begins.down.push_back(column);
     }
   }
@@ -203,13 +203,12 @@ TEST(Shard, CutsAsWrittenHere) {
     ASSERT_TRUE(shard.ok()) << shard.status();
     EXPECT_EQ(std::pair(shard->head_begin, shard->head_end), c.heads);
     EXPECT_EQ(std::pair(shard->kv_head_begin, shard->kv_head_end), c.kv_heads);
-    EXPECT_EQ(std::pair(shard->intermediate_begin, shard->intermediate_end),
-              c.intermediate);
+    EXPECT_EQ(std::pair(shard->mlp.begin, shard->mlp.end), c.intermediate);
     EXPECT_EQ(
         std::pair(shard->vocab_begin, shard->vocab_begin + shard->vocab_rows),
         c.vocab);
     EXPECT_EQ(shard->o_slice_cols, c.o_slice_cols);
-    EXPECT_EQ(shard->down_slice_cols, c.down_slice_cols);
+    EXPECT_EQ(shard->mlp.slice_cols, c.down_slice_cols);
   }
 }
 
@@ -241,16 +240,16 @@ TEST(Shard, RanksHoldEverythingOnceAndTheKvHeadsTheyUse) {
         for (int rank = 0; rank < size; ++rank) {
           const Shard shard = *MakeShard(config, blocks, rank, size);
           EXPECT_EQ(shard.head_begin, heads);
-          EXPECT_EQ(shard.intermediate_begin, intermediate);
+          EXPECT_EQ(shard.mlp.begin, intermediate);
           EXPECT_EQ(shard.vocab_begin, vocab);
           heads = shard.head_end;
-          intermediate = shard.intermediate_end;
+          intermediate = shard.mlp.end;
           vocab += shard.vocab_rows;
           EXPECT_EQ(shard.num_heads() * config.head_dim % shard.o_slice_cols,
                     0);
-          EXPECT_EQ(shard.intermediate() % shard.down_slice_cols, 0);
+          EXPECT_EQ(shard.mlp.size() % shard.mlp.slice_cols, 0);
           EXPECT_EQ(shard.o_slice_cols % blocks.o, 0);
-          EXPECT_EQ(shard.down_slice_cols % blocks.down, 0);
+          EXPECT_EQ(shard.mlp.slice_cols % blocks.down, 0);
           ASSERT_EQ(shard.kv_head_of.size(), shard.num_heads());
           EXPECT_EQ(shard.kv_head_of.front(), 0);
           EXPECT_EQ(shard.kv_head_of.back(), shard.num_kv_heads() - 1);
@@ -312,20 +311,44 @@ TEST(Shard, BlocksOfOneWeightDoNotBindTheOther) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_EQ(whole->num_heads(), 9);
   EXPECT_EQ(whole->o_slice_cols, 576);
-  EXPECT_EQ(whole->down_slice_cols, 1536);
+  EXPECT_EQ(whole->mlp.slice_cols, 1536);
 
   const auto second = MakeShard(kSmolLm2, blocks, 1, 4);
   ASSERT_TRUE(second.ok()) << second.status();
   EXPECT_EQ(second->num_heads(), 2);
-  EXPECT_EQ(second->intermediate_begin, 256);
-  EXPECT_EQ(second->intermediate_end, 768);
+  EXPECT_EQ(second->mlp.begin, 256);
+  EXPECT_EQ(second->mlp.end, 768);
 
   // Eighths of o are 32 columns, of down 128.
   const ModelConfig config = Config(8, 2, 32, 1024, 512);
   EXPECT_EQ(MakeShard(config, {.o = 32, .down = 1}, 0, 1)->o_slice_cols, 32);
   EXPECT_EQ(MakeShard(config, {.o = 256, .down = 1}, 0, 1)->o_slice_cols, 256);
-  EXPECT_EQ(MakeShard(config, {.o = 256, .down = 1}, 0, 1)->down_slice_cols,
+  EXPECT_EQ(MakeShard(config, {.o = 256, .down = 1}, 0, 1)->mlp.slice_cols,
             128);
+}
+
+// Its layers have no other MLP, so that of 100 binds nothing.
+TEST(Shard, CutsEveryExpert) {
+  ModelConfig config = Config(8, 2, 16, 100, 512);
+  config.layers.assign(2, {.has_experts = true});
+  config.experts = {.num_experts = 4,
+                    .experts_per_token = 2,
+                    .intermediate_size = 64,
+                    .shared_intermediate_size = 256};
+  RowParallelBlocks blocks = {.o = 1, .down = 32};
+  const auto shard = MakeShard(config, blocks, 1, 4);
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  EXPECT_EQ(shard->mlp.size(), 0);
+  EXPECT_EQ(std::pair(shard->expert.begin, shard->expert.end),
+            std::pair(16, 32));
+  EXPECT_EQ(shard->expert.slice_cols, 8);
+  EXPECT_EQ(std::pair(shard->shared_expert.begin, shard->shared_expert.end),
+            std::pair(64, 128));
+  EXPECT_THAT(IdenticalSizes(config, blocks, 1), ElementsAre(1, 2, 4, 8));
+  blocks.expert_down = 32;
+  EXPECT_THAT(IdenticalSizes(config, blocks, 1), ElementsAre(1));
+  EXPECT_THAT(std::string(MakeShard(config, blocks, 0, 4).status().message()),
+              HasSubstr("down_proj of an expert has 2 blocks of 32 columns"));
 }
 
 TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {

@@ -8,6 +8,7 @@
 #include "kernels/attention/paged_kv.h"
 #include "kernels/ops.h"
 #include "worker/layers/activations.h"
+#include "worker/layers/experts_block.h"
 #include "worker/layers/output_head.h"
 #include "worker/layers/rank_context.h"
 #include "worker/layers/rope_table.h"
@@ -28,8 +29,9 @@ struct DecoderInput {
 //   LOCKSTEP_RETURN_IF_ERROR(decoder.Forward(input, kv_layers));
 //   const absl::Span<const float> logits = decoder.Logits(row, scratch);
 //
-// A pass makes 2·layers + 1 all-reduces and, if any token wants logits, one
-// all-gather, whatever the number of ranks. The logits of a token are a
+// A pass makes 2·layers + 1 all-reduces, a layer one more where whole
+// projections are normed, and, if any token wants logits, one all-gather,
+// whatever the number of ranks. The logits of a token are a
 // function of its sequence up to it alone: the rest of the batch changes no
 // bit.
 class Decoder {
@@ -63,7 +65,9 @@ class Decoder {
   const RankContext rank_;
   const ModelWeights* const weights_;
   const RopeTable rope_;
+  const RopeTable local_rope_;  // of no positions where no layer has it
   Activations activations_;
+  ExpertsBlock experts_;
   OutputHead head_;
 };
 

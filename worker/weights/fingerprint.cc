@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 
 #include "common/digest.h"
 #include "common/status_macros.h"
@@ -38,29 +39,61 @@ Digest DigestOf(const Tensor& tensor) {
   return builder.Finish();
 }
 
-void AddConfig(const ModelConfig& config, DigestBuilder& builder) {
-  builder.Add(config.architecture);
-  for (const int value :
-       {config.vocab_size, config.hidden_size, config.intermediate_size,
-        config.num_layers, config.num_heads, config.num_kv_heads,
-        config.head_dim, config.max_context, config.rope.rotary_dim,
-        config.rope.original_max_position, static_cast<int>(config.rope.style),
-        static_cast<int>(config.rope.scaling), int{config.qk_norm},
-        int{config.qkv_bias}, int{config.fused_projections},
-        int{config.tied_embeddings}}) {
-    builder.Add(static_cast<uint64_t>(value));
-  }
-  for (const LayerAttention& layer : config.attention) {
-    builder.Add(static_cast<uint64_t>(layer.window));
-    builder.Add(uint64_t{layer.has_rope});
-  }
-  for (const float value :
-       {config.norm_eps, config.rope.theta, config.rope.factor,
-        config.rope.low_freq_factor, config.rope.high_freq_factor,
-        config.rope.beta_fast, config.rope.beta_slow,
-        config.rope.attention_factor}) {
+void AddInts(std::initializer_list<int> values, DigestBuilder& builder) {
+  for (const int value : values) builder.Add(static_cast<uint64_t>(value));
+}
+
+void AddFloats(std::initializer_list<float> values, DigestBuilder& builder) {
+  for (const float value : values) {
     builder.Add(uint64_t{std::bit_cast<uint32_t>(value)});
   }
+}
+
+void AddRope(const RopeConfig& rope, DigestBuilder& builder) {
+  AddInts({rope.rotary_dim, rope.original_max_position,
+           static_cast<int>(rope.style), static_cast<int>(rope.scaling)},
+          builder);
+  AddFloats(
+      {rope.theta, rope.factor, rope.low_freq_factor, rope.high_freq_factor,
+       rope.beta_fast, rope.beta_slow, rope.attention_factor},
+      builder);
+}
+
+void AddConfig(const ModelConfig& config, DigestBuilder& builder) {
+  const ExpertsConfig& experts = config.experts;
+  builder.Add(config.architecture);
+  AddInts({config.vocab_size,
+           config.hidden_size,
+           config.intermediate_size,
+           config.num_layers,
+           config.num_heads,
+           config.num_kv_heads,
+           config.head_dim,
+           config.max_context,
+           config.norm_offset,
+           config.qk_norm,
+           config.projection_norm,
+           config.qkv_bias,
+           config.fused_qkv,
+           config.fused_gate_up,
+           config.tied_embeddings,
+           static_cast<int>(config.gate),
+           experts.num_experts,
+           experts.experts_per_token,
+           experts.intermediate_size,
+           experts.renormalize,
+           experts.shared_intermediate_size},
+          builder);
+  for (const LayerConfig& layer : config.layers) {
+    AddInts({layer.window, layer.has_rope, layer.local_rope, layer.has_experts},
+            builder);
+  }
+  AddFloats({config.norm_eps, config.embedding_scale, config.query_scale,
+             config.score_cap, config.residual_scale, config.logit_divisor,
+             config.logit_cap},
+            builder);
+  AddRope(config.rope, builder);
+  AddRope(config.local_rope, builder);
   builder.Add(absl::MakeConstSpan(config.eos_token_ids));
 }
 

@@ -18,7 +18,6 @@ constexpr Names kModelNames[] = {
 
 // After "blk.N." and "model.layers.N.".
 constexpr Names kLayerNames[] = {
-    {"attn_norm.weight", "input_layernorm.weight"},
     {"attn_q.weight", "self_attn.q_proj.weight"},
     {"attn_k.weight", "self_attn.k_proj.weight"},
     {"attn_v.weight", "self_attn.v_proj.weight"},
@@ -29,27 +28,53 @@ constexpr Names kLayerNames[] = {
     {"attn_output.weight", "self_attn.o_proj.weight"},
     {"attn_q_norm.weight", "self_attn.q_norm.weight"},
     {"attn_k_norm.weight", "self_attn.k_norm.weight"},
-    {"ffn_norm.weight", "post_attention_layernorm.weight"},
     {"ffn_gate.weight", "mlp.gate_proj.weight"},
     {"ffn_up.weight", "mlp.up_proj.weight"},
     {"ffn_down.weight", "mlp.down_proj.weight"},
+    {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight"},
+    {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"},
+    {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"},
+    {"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"},
 };
+
+// The same, where it depends on the architecture; "" where it has none.
+std::string NameByArchitecture(absl::string_view gguf,
+                               const Architecture& architecture) {
+  const TensorNames& names = architecture.names;
+  if (gguf == "attn_norm.weight") return names.attention_norm;
+  if (gguf == "post_attention_norm.weight") return names.attention_post_norm;
+  if (gguf == "ffn_norm.weight") return names.mlp_norm;
+  if (gguf == "post_ffw_norm.weight") return names.mlp_post_norm;
+  if (gguf == "ffn_gate_inp.weight" && architecture.has_experts) {
+    return names.router;
+  }
+  if (gguf == "ffn_up.weight" && architecture.fused_gate_up) {
+    return "mlp.gate_up_proj";
+  }
+  return "";
+}
+
+// "3" and "ffn_down.weight" of "blk.3.ffn_down.weight".
+std::optional<Names> SplitLayer(absl::string_view gguf_name) {
+  if (!absl::ConsumePrefix(&gguf_name, "blk.")) return std::nullopt;
+  const size_t dot = gguf_name.find('.');
+  if (dot == absl::string_view::npos) return std::nullopt;
+  return Names(gguf_name.substr(0, dot), gguf_name.substr(dot + 1));
+}
 
 }  // namespace
 
 std::string HuggingFaceName(absl::string_view gguf_name,
-                            bool fused_projections) {
+                            const Architecture& architecture) {
   for (const auto& [gguf, hugging_face] : kModelNames) {
     if (gguf_name == gguf) return std::string(hugging_face);
   }
-  absl::string_view rest = gguf_name;
-  if (!absl::ConsumePrefix(&rest, "blk.")) return std::string(gguf_name);
-  const size_t dot = rest.find('.');
-  if (dot == absl::string_view::npos) return std::string(gguf_name);
-  const absl::string_view layer = rest.substr(0, dot);
-  const absl::string_view name = rest.substr(dot + 1);
-  if (fused_projections && name == "ffn_up.weight") {
-    return absl::StrCat("model.layers.", layer, ".mlp.gate_up_proj.weight");
+  const std::optional<Names> split = SplitLayer(gguf_name);
+  if (!split.has_value()) return std::string(gguf_name);
+  const auto& [layer, name] = *split;
+  const std::string own = NameByArchitecture(name, architecture);
+  if (!own.empty()) {
+    return absl::StrCat("model.layers.", layer, ".", own, ".weight");
   }
   for (const auto& [gguf, hugging_face] : kLayerNames) {
     if (name == gguf) {
@@ -57,6 +82,24 @@ std::string HuggingFaceName(absl::string_view gguf_name,
     }
   }
   return std::string(gguf_name);
+}
+
+std::optional<ExpertNames> HuggingFaceExpertNames(
+    absl::string_view gguf_name, const Architecture& architecture) {
+  const std::optional<Names> split = SplitLayer(gguf_name);
+  if (!split.has_value() || !architecture.has_experts) return std::nullopt;
+  const TensorNames& names = architecture.names;
+  for (const auto& [gguf, projection] :
+       {std::pair{"ffn_gate_exps.weight", names.expert_gate},
+        std::pair{"ffn_up_exps.weight", names.expert_up},
+        std::pair{"ffn_down_exps.weight", names.expert_down}}) {
+    if (split->second == gguf) {
+      return ExpertNames{
+          absl::StrCat("model.layers.", split->first, ".", names.experts, "."),
+          absl::StrCat(".", projection, ".weight")};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace lockstep

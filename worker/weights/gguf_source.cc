@@ -1,13 +1,16 @@
 #include "worker/weights/gguf_source.h"
 
 #include <absl/strings/escaping.h>
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "common/status_macros.h"
-#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/architecture.h"
+#include "worker/model_spec/config_limits.h"
+#include "worker/model_spec/gguf_reader.h"
 #include "worker/weights/gguf_names.h"
 
 namespace lockstep {
@@ -59,17 +62,10 @@ absl::Status UnsupportedType(const std::string& where, uint32_t number) {
       "), which is not supported; supported are ", supported, "."));
 }
 
-bool HasFusedProjections(const GgufFile& file) {
-  const auto name = file.GetString("general.architecture");
-  if (!name.ok()) return false;
-  const Architecture* architecture = FindArchitecture(std::string(*name));
-  return architecture != nullptr && architecture->fused_projections;
-}
-
+// By its name in the file.
 absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
                                   const std::string& gguf_name,
-                                  const GgufFile::TensorInfo& info,
-                                  bool fused_projections) {
+                                  const GgufFile::TensorInfo& info) {
   const std::string where =
       absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name));
   const auto* type = std::find_if(
@@ -94,10 +90,38 @@ absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
         kernels::BlockBytes(type->type), " bytes from byte ", info.offset,
         ", expected at most ", left, " bytes, which are left in the file."));
   }
-  return Tensor{HuggingFaceName(gguf_name, fused_projections), type->type,
-                info.shape,
+  return Tensor{gguf_name, type->type, info.shape,
                 file.bytes().subspan(info.offset,
                                      blocks * kernels::BlockBytes(type->type))};
+}
+
+// The tensor of one expert out of that of all.
+Tensor ExpertTensor(const Tensor& all, const ExpertNames& names,
+                    int64_t expert) {
+  const size_t bytes = all.bytes.size() / all.shape[0];
+  return Tensor{absl::StrCat(names.before, expert, names.after),
+                all.type,
+                {all.shape.begin() + 1, all.shape.end()},
+                all.bytes.subspan(expert * bytes, bytes)};
+}
+
+// A tensor of the file by Hugging Face's names; of experts one for each.
+std::vector<Tensor> Rename(Tensor tensor, const Architecture& architecture) {
+  const auto experts = HuggingFaceExpertNames(tensor.name, architecture);
+  if (experts.has_value() && tensor.shape.size() == 3) {
+    std::vector<Tensor> tensors;
+    for (int64_t i = 0; i < std::min(tensor.shape[0], kMaxExperts); ++i) {
+      tensors.push_back(ExpertTensor(tensor, *experts, i));
+    }
+    return tensors;
+  }
+  tensor.name = HuggingFaceName(tensor.name, architecture);
+  // A matrix of one row in Hugging Face's files.
+  if (absl::EndsWith(tensor.name, "shared_expert_gate.weight") &&
+      tensor.shape.size() == 1) {
+    tensor.shape.insert(tensor.shape.begin(), 1);
+  }
+  return {std::move(tensor)};
 }
 
 }  // namespace
@@ -114,15 +138,19 @@ GgufSource::GgufSource(std::unique_ptr<GgufFile> file)
     : file_(std::move(file)) {}
 
 absl::Status GgufSource::AddTensors() {
-  const bool fused_projections = HasFusedProjections(*file_);
+  // One that is not known is refused with the metadata.
+  const auto found = GgufArchitecture(*file_);
+  const Architecture* architecture =
+      found.ok() ? *found : FindGgufArchitecture("llama", false);
   for (const auto& [gguf_name, info] : file_->tensors()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        Tensor tensor, ReadTensor(*file_, gguf_name, info, fused_projections));
-    const std::string name = tensor.name;
-    if (!tensors_.try_emplace(name, std::move(tensor)).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path(), ": tensor ", Quoted(gguf_name),
-          " is there under another name, ", Quoted(name), ", as well."));
+    LOCKSTEP_ASSIGN_OR_RETURN(Tensor read, ReadTensor(*file_, gguf_name, info));
+    for (Tensor& tensor : Rename(std::move(read), *architecture)) {
+      const std::string name = tensor.name;
+      if (!tensors_.try_emplace(name, std::move(tensor)).second) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            path(), ": tensor ", Quoted(gguf_name),
+            " is there under another name, ", Quoted(name), ", as well."));
+      }
     }
   }
   return absl::OkStatus();

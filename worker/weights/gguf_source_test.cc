@@ -1,11 +1,13 @@
 #include "worker/weights/gguf_source.h"
 
+#include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "tests/testing/gguf_writer.h"
+#include "worker/model_spec/architecture.h"
 #include "worker/weights/gguf_names.h"
 
 namespace lockstep {
@@ -68,17 +70,63 @@ TEST(GgufSource, ShowsTensorsByHuggingFacesNames) {
             absl::NotFoundError("m.gguf has no tensor output.weight."));
 }
 
-TEST(GgufNames, DependOnWhetherProjectionsAreFused) {
-  const absl::string_view name = "blk.7.ffn_up.weight";
-  EXPECT_EQ(HuggingFaceName(name), "model.layers.7.mlp.up_proj.weight");
-  EXPECT_EQ(HuggingFaceName(name, /*fused_projections=*/true),
-            "model.layers.7.mlp.gate_up_proj.weight");
+TEST(GgufSource, ShowsExpertsOneByOne) {
+  GgufWriter writer;
+  writer.AddString("general.architecture", "qwen2moe");
+  writer.AddUint("qwen2moe.expert_count", 2);
+  writer.AddTensor("blk.0.ffn_down_exps.weight", {2, 1, 2}, 0,
+                   "abcdefghABCDEFGH");
+  writer.AddTensor("blk.0.ffn_gate_inp_shexp.weight", {2}, 0, "12345678");
+  const std::string bytes = writer.Finish();
+  const auto source = Read(bytes);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_THAT((*source)->Names(),
+              ElementsAre("model.layers.0.mlp.experts.0.down_proj.weight",
+                          "model.layers.0.mlp.experts.1.down_proj.weight",
+                          "model.layers.0.mlp.shared_expert_gate.weight"));
+  const auto second =
+      (*source)->Get("model.layers.0.mlp.experts.1.down_proj.weight");
+  EXPECT_THAT(second->shape, ElementsAre(1, 2));
+  EXPECT_EQ(std::string(second->bytes.begin(), second->bytes.end()),
+            "ABCDEFGH");
+  EXPECT_THAT(
+      (*source)->Get("model.layers.0.mlp.shared_expert_gate.weight")->shape,
+      ElementsAre(1, 2));
+}
+
+const Architecture& Named(const char* name, bool has_experts = false) {
+  return *FindGgufArchitecture(name, has_experts);
+}
+
+TEST(GgufNames, DependOnTheArchitecture) {
+  struct Case {
+    const Architecture& architecture;
+    const char* gguf;
+    const char* hugging_face;  // after "model.layers.7."
+  };
+  const Case cases[] = {
+      {Named("llama"), "ffn_up", "mlp.up_proj"},
+      {Named("phi3"), "ffn_up", "mlp.gate_up_proj"},
+      {Named("llama"), "ffn_norm", "post_attention_layernorm"},
+      {Named("gemma2"), "ffn_norm", "pre_feedforward_layernorm"},
+      {Named("gemma2"), "post_attention_norm", "post_attention_layernorm"},
+      {Named("olmo2"), "post_ffw_norm", "post_feedforward_layernorm"},
+      {Named("glm4"), "post_attention_norm", "post_self_attn_layernorm"},
+      {Named("qwen3moe", true), "ffn_gate_inp", "mlp.gate"},
+      {Named("llama", true), "ffn_gate_inp", "block_sparse_moe.gate"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(HuggingFaceName(absl::StrCat("blk.7.", c.gguf, ".weight"),
+                              c.architecture),
+              absl::StrCat("model.layers.7.", c.hugging_face, ".weight"))
+        << c.architecture.name;
+  }
 }
 
 TEST(GgufNames, StayAsTheyAreWhereTheyAreNotKnown) {
   for (const char* name :
        {"rope_freqs.weight", "blk.0.attn_output.bias", "blk.0", "blk.", ""}) {
-    EXPECT_EQ(HuggingFaceName(name), name);
+    EXPECT_EQ(HuggingFaceName(name, Named("llama")), name);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "worker/weights/gguf_source.h"
 #include "worker/weights/safetensors_folder.h"
 #include "worker/weights/tensor_table.h"
+#include "worker/weights/text_part.h"
 
 namespace lockstep {
 namespace {
@@ -47,6 +48,9 @@ absl::Status OpenFolder(const std::string& folder, ModelFiles* model) {
     return generation.status();
   }
   LOCKSTEP_ASSIGN_OR_RETURN(model->tensors, SafetensorsFolder::Open(folder));
+  if (model->config.multimodal) {
+    model->tensors = std::make_unique<TextPart>(std::move(model->tensors));
+  }
   return absl::OkStatus();
 }
 
@@ -92,16 +96,37 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
   return types;
 }
 
-// Of the tensor `name` of all layers.
-absl::StatusOr<int> LargestBlock(const ModelFiles& model,
-                                 absl::string_view name) {
-  int block = 1;
-  for (int layer = 0; layer < model.config.num_layers; ++layer) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor,
-                              model.tensors->Get(LayerTensorName(layer, name)));
-    block = std::max(block, kernels::BlockValues(tensor.type));
+// The largest blocks of the tensors that are cut along their columns.
+absl::StatusOr<RowParallelBlocks> LargestBlocks(const ModelFiles& model) {
+  const ModelConfig& config = model.config;
+  RowParallelBlocks blocks;
+  const auto raise = [&model](const std::string& name,
+                              int* block) -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, model.tensors->Get(name));
+    *block = std::max(*block, kernels::BlockValues(tensor.type));
+    return absl::OkStatus();
+  };
+  for (int i = 0; i < config.num_layers; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        raise(LayerTensorName(i, "self_attn.o_proj"), &blocks.o));
+    if (!config.layers[i].has_experts) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          raise(LayerTensorName(i, "mlp.down_proj"), &blocks.down));
+      continue;
+    }
+    for (int expert = 0; expert < config.experts.num_experts; ++expert) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          raise(ExpertTensorName(i, config.names.experts, expert,
+                                 config.names.expert_down),
+                &blocks.expert_down));
+    }
+    if (config.experts.shared_intermediate_size > 0) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          raise(LayerTensorName(i, absl::StrCat(kSharedExpert, ".down_proj")),
+                &blocks.shared_expert_down));
+    }
   }
-  return block;
+  return blocks;
 }
 
 }  // namespace
@@ -116,10 +141,7 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
     used.push_back(std::move(tensor));
   }
   model.weight_types = TypesByUse(used);
-  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks.o,
-                            LargestBlock(model, "self_attn.o_proj"));
-  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks.down,
-                            LargestBlock(model, "mlp.down_proj"));
+  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks, LargestBlocks(model));
   LOCKSTEP_ASSIGN_OR_RETURN(model.fingerprint,
                             Fingerprint(model.config, *model.tensors));
   return model;

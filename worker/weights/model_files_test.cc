@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "tests/testing/gguf_writer.h"
+#include "tests/testing/safetensors_writer.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "tests/testing/write_file.h"
@@ -21,6 +23,7 @@ using kernels::DType;
 using ::lockstep::testing::GgufWriter;
 using ::lockstep::testing::MakeGguf;
 using ::lockstep::testing::MakeHuggingFaceConfig;
+using ::lockstep::testing::SafetensorsWriter;
 using ::lockstep::testing::TinyModel;
 using ::lockstep::testing::WriteFile;
 using ::lockstep::testing::WriteGguf;
@@ -74,6 +77,42 @@ TEST(OpenModel, OpensAGgufFile) {
   EXPECT_EQ(model->row_parallel_blocks, (RowParallelBlocks{32, 32}));
   EXPECT_THAT(model->weight_types, ElementsAre("Q4_1", "F32"));
   EXPECT_EQ(model->tensors->Names().size(), 24);
+}
+
+// Both names that files have, and tensors of no use here.
+TEST(OpenModel, TakesTheLanguagePartOfAModelWithVision) {
+  const std::string alone = NewPath("alone");
+  WriteHuggingFaceFolder(TinyModel(), alone);
+  nlohmann::json text = MakeHuggingFaceConfig(TinyModel());
+  text["model_type"] = "mistral";
+  const nlohmann::json config = {
+      {"architectures", {"Mistral3ForConditionalGeneration"}},
+      {"text_config", text}};
+  for (const auto& [prefix, head] :
+       {std::pair{"language_model.", "language_model.lm_head.weight"},
+        {"model.language_model.", "lm_head.weight"}}) {
+    const std::string folder = NewPath("vision");
+    SafetensorsWriter writer;
+    writer.AddTensor("vision_tower.patch_conv.weight", "F32", {1}, "abcd");
+    for (const auto& tensor : lockstep::testing::MakeTensors(TinyModel())) {
+      const std::string name =
+          tensor.name == "lm_head.weight"
+              ? head
+              : prefix + (std::string(prefix) == "language_model."
+                              ? tensor.name
+                              : tensor.name.substr(strlen("model.")));
+      writer.AddTensor(name, "F32", tensor.shape,
+                       lockstep::testing::StoredBytes(TinyModel(), tensor));
+    }
+    WriteFile(folder + "/config.json", config.dump());
+    WriteFile(folder + "/model.safetensors", writer.Finish());
+    const auto model = OpenModel(folder);
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_EQ(model->config.architecture, "mistral");
+    EXPECT_EQ(model->tensors->Names(), OpenModel(alone)->tensors->Names());
+    EXPECT_EQ(model->tensors->FileOf("model.norm.weight"),
+              folder + "/model.safetensors");
+  }
 }
 
 TEST(OpenModel, KnowsTheBlocksOfOAndDownApart) {

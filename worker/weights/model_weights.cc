@@ -1,7 +1,10 @@
 #include "worker/weights/model_weights.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -32,6 +35,8 @@ Range HeadRange(int begin, int end, const ModelConfig& config) {
   return {int64_t{begin} * config.head_dim, int64_t{end} * config.head_dim};
 }
 
+Range RangeOf(const MlpCut& cut) { return {cut.begin, cut.end}; }
+
 // The rows of the vocabulary that are not padding.
 Range VocabRange(const Shard& shard, const ModelConfig& config) {
   return {shard.vocab_begin,
@@ -51,32 +56,26 @@ class Loader {
         packing_(packing),
         q_(HeadRange(shard.head_begin, shard.head_end, config)),
         kv_(HeadRange(shard.kv_head_begin, shard.kv_head_end, config)),
-        mlp_{shard.intermediate_begin, shard.intermediate_end} {}
+        mlp_(RangeOf(shard.mlp)) {}
 
   absl::StatusOr<LayerWeights> Layer(int layer) const {
-    const auto name = [layer](const char* tensor) {
-      return LayerTensorName(layer, tensor);
-    };
     LayerWeights weights;
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.attention_norm,
-                              Vector(name("input_layernorm")));
+    LOCKSTEP_RETURN_IF_ERROR(Norms(layer, &weights));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv, Rows(QkvRows(layer)));
     if (config_.qkv_bias) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv_bias, QkvBias(layer));
     }
-    if (config_.qk_norm) {
-      LOCKSTEP_ASSIGN_OR_RETURN(weights.q_norm,
-                                Vector(name("self_attn.q_norm")));
-      LOCKSTEP_ASSIGN_OR_RETURN(weights.k_norm,
-                                Vector(name("self_attn.k_norm")));
-    }
     LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.o, Columns(name("self_attn.o_proj"), q_, shard_.o_slice_cols));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp_norm,
-                              Vector(name("post_attention_layernorm")));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up, Rows(GateUpRows(layer)));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(name("mlp.down_proj"), mlp_,
-                                                    shard_.down_slice_cols));
+        weights.o, Columns(LayerTensorName(layer, "self_attn.o_proj"), q_,
+                           shard_.o_slice_cols));
+    if (config_.layers[layer].has_experts) {
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.experts, Experts(layer));
+    } else {
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp.gate_up, Rows(GateUpRows(layer)));
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp.down,
+                                Columns(LayerTensorName(layer, "mlp.down_proj"),
+                                        mlp_, shard_.mlp.slice_cols));
+    }
     return weights;
   }
 
@@ -96,12 +95,10 @@ class Loader {
                   VocabRange(shard_, config_)}});
   }
 
-  // A vector, in fp32.
-  absl::StatusOr<std::vector<float>> Vector(const std::string& name) const {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-    std::vector<float> values(tensor.shape.back());
-    kernels::DecodeRow(tensor.type, tensor.bytes.data(), values.size(),
-                       values.data());
+  // What a norm multiplies by.
+  absl::StatusOr<std::vector<float>> Norm(const std::string& name) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(std::vector<float> values, Vector(name));
+    for (float& value : values) value += config_.norm_offset ? 1.0f : 0.0f;
     return values;
   }
 
@@ -111,8 +108,89 @@ class Loader {
     Range rows;
   };
 
+  // A vector, in fp32.
+  absl::StatusOr<std::vector<float>> Vector(const std::string& name) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+    std::vector<float> values(tensor.shape.back());
+    kernels::DecodeRow(tensor.type, tensor.bytes.data(), values.size(),
+                       values.data());
+    return values;
+  }
+
+  absl::Status Norms(int layer, LayerWeights* weights) const {
+    const TensorNames& names = config_.names;
+    for (const auto& [name, norm] :
+         {std::pair{names.attention_norm, &weights->attention_norm},
+          {names.attention_post_norm, &weights->attention_post_norm},
+          {names.mlp_norm, &weights->mlp_norm},
+          {names.mlp_post_norm, &weights->mlp_post_norm}}) {
+      if (*name == 0) continue;
+      LOCKSTEP_ASSIGN_OR_RETURN(*norm, Norm(LayerTensorName(layer, name)));
+    }
+    if (!config_.qk_norm && !config_.projection_norm) return absl::OkStatus();
+    for (const auto& [name, norm, rows] :
+         {std::tuple{"self_attn.q_norm", &weights->q_norm, q_},
+          {"self_attn.k_norm", &weights->k_norm, kv_}}) {
+      LOCKSTEP_ASSIGN_OR_RETURN(*norm, Norm(LayerTensorName(layer, name)));
+      if (config_.projection_norm) {
+        *norm = {norm->begin() + rows.begin, norm->begin() + rows.end};
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<ExpertsWeights> Experts(int layer) const {
+    const TensorNames& names = config_.names;
+    ExpertsWeights weights;
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
+                              Router(LayerTensorName(layer, names.router)));
+    for (int i = 0; i < config_.experts.num_experts; ++i) {
+      const auto name = [&](const char* projection) {
+        return ExpertTensorName(layer, names.experts, i, projection);
+      };
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          MlpWeights expert, Mlp(name(names.expert_gate), name(names.expert_up),
+                                 name(names.expert_down), shard_.expert));
+      weights.experts.push_back(std::move(expert));
+    }
+    if (config_.experts.shared_intermediate_size == 0) return weights;
+    const auto shared = [layer](const char* projection) {
+      return LayerTensorName(layer,
+                             absl::StrCat(kSharedExpert, ".", projection));
+    };
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.shared,
+                              Mlp(shared("gate_proj"), shared("up_proj"),
+                                  shared("down_proj"), shard_.shared_expert));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        weights.shared_gate, Router(LayerTensorName(layer, kSharedExpertGate)));
+    return weights;
+  }
+
+  absl::StatusOr<MlpWeights> Mlp(const std::string& gate, const std::string& up,
+                                 const std::string& down,
+                                 const MlpCut& cut) const {
+    const Range rows = RangeOf(cut);
+    MlpWeights weights;
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up,
+                              Rows({{gate, rows}, {up, rows}}));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.down,
+                              Columns(down, rows, cut.slice_cols));
+    return weights;
+  }
+
+  // All of it, strict; see TensorSpec.
+  absl::StatusOr<PackedMatrix> Router(const std::string& name) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+    PackedMatrix matrix(config_.hidden_size, config_.hidden_size,
+                        kernels::Arithmetic::kStrict);
+    matrix.AddRows(tensor.type, static_cast<int>(tensor.shape[0]),
+                   tensor.bytes.data(), RowBytesOf(tensor), /*col_begin=*/0,
+                   packing_);
+    return matrix;
+  }
+
   std::vector<RowsOf> QkvRows(int layer) const {
-    if (!config_.fused_projections) {
+    if (!config_.fused_qkv) {
       return {{LayerTensorName(layer, "self_attn.q_proj"), q_},
               {LayerTensorName(layer, "self_attn.k_proj"), kv_},
               {LayerTensorName(layer, "self_attn.v_proj"), kv_}};
@@ -126,7 +204,7 @@ class Loader {
   }
 
   std::vector<RowsOf> GateUpRows(int layer) const {
-    if (!config_.fused_projections) {
+    if (!config_.fused_gate_up) {
       return {{LayerTensorName(layer, "mlp.gate_proj"), mlp_},
               {LayerTensorName(layer, "mlp.up_proj"), mlp_}};
     }
@@ -195,9 +273,12 @@ int64_t PackedBytes(const TensorSource& source, const ModelConfig& config,
     if (!tensor.ok() || !IsPacked(spec, config)) continue;
     const int64_t panels =
         (spec.shape[0] + kernels::kPanelRows - 1) / kernels::kPanelRows;
-    bytes += panels * kernels::SliceBytes(
-                          kernels::PackedTypeOf(tensor->type, arithmetic),
-                          static_cast<int>(spec.shape[1]));
+    bytes += panels *
+             kernels::SliceBytes(
+                 kernels::PackedTypeOf(
+                     tensor->type,
+                     spec.routes ? kernels::Arithmetic::kStrict : arithmetic),
+                 static_cast<int>(spec.shape[1]));
   }
   return bytes;
 }
@@ -217,7 +298,7 @@ absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
     weights.layers.push_back(std::move(layer));
     source.DropPages();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(weights.final_norm, loader.Vector(kFinalNormName));
+  LOCKSTEP_ASSIGN_OR_RETURN(weights.final_norm, loader.Norm(kFinalNormName));
   LOCKSTEP_ASSIGN_OR_RETURN(weights.head, loader.Head());
   source.DropPages();
   return weights;

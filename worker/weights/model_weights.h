@@ -16,17 +16,33 @@
 
 namespace lockstep {
 
-// One rank's slice of a decoder layer.
-struct LayerWeights {
-  std::vector<float> attention_norm;  // [hidden]
-  kernels::PackedMatrix qkv;      // [(heads + 2·kv_heads)·head_dim, hidden]
-  std::vector<float> qkv_bias;    // a value for each row, or empty
-  std::vector<float> q_norm;      // [head_dim], empty without qk_norm
-  std::vector<float> k_norm;      // [head_dim], the same
-  kernels::PackedMatrix o;        // [hidden, heads·head_dim]
-  std::vector<float> mlp_norm;    // [hidden]
+// One rank's slice of an MLP.
+struct MlpWeights {
   kernels::PackedMatrix gate_up;  // [2·intermediate, hidden]
   kernels::PackedMatrix down;     // [hidden, intermediate]
+};
+
+// Of a mixture of experts: the rank's slice of each, all of the router.
+struct ExpertsWeights {
+  kernels::PackedMatrix router;  // [num_experts, hidden], strict
+  std::vector<MlpWeights> experts;
+  MlpWeights shared;                  // no rows where there is none
+  kernels::PackedMatrix shared_gate;  // [1, hidden], strict; the same
+};
+
+// One rank's slice of a decoder layer. What the architecture lacks is empty.
+struct LayerWeights {
+  std::vector<float> attention_norm;       // [hidden]
+  std::vector<float> attention_post_norm;  // [hidden]
+  kernels::PackedMatrix qkv;    // [(heads + 2·kv_heads)·head_dim, hidden]
+  std::vector<float> qkv_bias;  // a value for each row
+  std::vector<float> q_norm;    // [head_dim], or [heads·head_dim] of all of q
+  std::vector<float> k_norm;    // the same of k
+  kernels::PackedMatrix o;      // [hidden, heads·head_dim]
+  std::vector<float> mlp_norm;  // [hidden]
+  std::vector<float> mlp_post_norm;  // [hidden]
+  MlpWeights mlp;                    // or
+  ExpertsWeights experts;
 };
 
 // One rank's weights. The embedding is read where it is mapped, so the source

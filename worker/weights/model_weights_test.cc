@@ -73,7 +73,7 @@ class Expected {
          Heads("self_attn.v_proj", shard_.kv_head_begin, shard_.kv_head_end)});
   }
   Matrix GateUp() const {
-    const int begin = shard_.intermediate_begin, end = shard_.intermediate_end;
+    const int begin = shard_.mlp.begin, end = shard_.mlp.end;
     return Concat({Rows(Layer("mlp.gate_proj"), begin, end),
                    Rows(Layer("mlp.up_proj"), begin, end)});
   }
@@ -83,8 +83,7 @@ class Expected {
                    shard_.head_end * model_.config.head_dim);
   }
   Matrix Down() const {
-    return Columns(Layer("mlp.down_proj"), shard_.intermediate_begin,
-                   shard_.intermediate_end);
+    return Columns(Layer("mlp.down_proj"), shard_.mlp.begin, shard_.mlp.end);
   }
   Matrix Vocabulary(const std::string& name) const {
     return Rows(Decode(*model_.tensors->Get(name)), shard_.vocab_begin,
@@ -141,10 +140,10 @@ void ExpectHoldsItsSlice(const ModelFiles& model, int rank, int size) {
     const LayerWeights& layer = weights->layers[i];
     EXPECT_EQ(Decode(layer.qkv), expected.Qkv());
     EXPECT_EQ(Decode(layer.o), expected.O());
-    EXPECT_EQ(Decode(layer.gate_up), expected.GateUp());
-    EXPECT_EQ(Decode(layer.down), expected.Down());
+    EXPECT_EQ(Decode(layer.mlp.gate_up), expected.GateUp());
+    EXPECT_EQ(Decode(layer.mlp.down), expected.Down());
     EXPECT_EQ(layer.o.slice_cols(), shard->o_slice_cols);
-    EXPECT_EQ(layer.down.slice_cols(), shard->down_slice_cols);
+    EXPECT_EQ(layer.mlp.down.slice_cols(), shard->mlp.slice_cols);
     EXPECT_EQ(layer.attention_norm, expected.Vector("input_layernorm"));
     EXPECT_EQ(layer.mlp_norm, expected.Vector("post_attention_layernorm"));
     if (model.config.qk_norm) {
@@ -270,8 +269,8 @@ TEST(LoadWeights, PacksForTheArithmetic) {
                                    kernels::Arithmetic::kFast, &pool);
   ASSERT_TRUE(weights.ok()) << weights.status();
   const LayerWeights& layer = weights->layers[0];
-  for (const PackedMatrix* matrix :
-       {&layer.qkv, &layer.o, &layer.gate_up, &layer.down, &weights->head}) {
+  for (const PackedMatrix* matrix : {&layer.qkv, &layer.o, &layer.mlp.gate_up,
+                                     &layer.mlp.down, &weights->head}) {
     EXPECT_EQ(matrix->arithmetic(), kernels::Arithmetic::kFast);
     for (const PackedMatrix::Segment& segment : matrix->segments()) {
       EXPECT_EQ(segment.type, kernels::PackedType::kInt16);
@@ -300,8 +299,8 @@ TEST(PackedBytes, IsWhatALoadedModelTakes) {
       ASSERT_TRUE(weights.ok()) << weights.status();
       size_t bytes = weights->head.bytes();
       for (const LayerWeights& layer : weights->layers) {
-        bytes += layer.qkv.bytes() + layer.o.bytes() + layer.gate_up.bytes() +
-                 layer.down.bytes();
+        bytes += layer.qkv.bytes() + layer.o.bytes() +
+                 layer.mlp.gate_up.bytes() + layer.mlp.down.bytes();
       }
       EXPECT_EQ(PackedBytes(*model->tensors, model->config, arithmetic), bytes);
     }

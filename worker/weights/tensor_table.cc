@@ -19,6 +19,95 @@ bool IsOfNoUse(absl::string_view name, const ModelConfig& config) {
   return config.tied_embeddings && name == kHeadName;
 }
 
+// Adds the tensors of a layer to a list.
+class LayerTensors {
+ public:
+  LayerTensors(const ModelConfig& config, int layer,
+               std::vector<TensorSpec>* specs)
+      : config_(config),
+        layer_(layer),
+        specs_(*specs),
+        hidden_(config.hidden_size),
+        q_(int64_t{config.num_heads} * config.head_dim),
+        kv_(int64_t{config.num_kv_heads} * config.head_dim) {}
+
+  void Add() {
+    AddNorms();
+    AddAttention();
+    if (config_.layers[layer_].has_experts) {
+      AddExperts();
+    } else if (config_.fused_gate_up) {
+      Add("mlp.gate_up_proj", {2 * config_.intermediate_size, hidden_});
+      Add("mlp.down_proj", {hidden_, config_.intermediate_size});
+    } else {
+      AddMlp("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
+             config_.intermediate_size);
+    }
+  }
+
+ private:
+  void Add(absl::string_view name, const std::vector<int64_t>& shape,
+           bool routes = false) {
+    specs_.push_back({LayerTensorName(layer_, name), shape, routes});
+  }
+
+  void AddNorms() {
+    const TensorNames& names = config_.names;
+    for (const char* norm : {names.attention_norm, names.attention_post_norm,
+                             names.mlp_norm, names.mlp_post_norm}) {
+      if (*norm != 0) Add(norm, {hidden_});
+    }
+    if (config_.qk_norm || config_.projection_norm) {
+      Add("self_attn.q_norm", {config_.qk_norm ? config_.head_dim : q_});
+      Add("self_attn.k_norm", {config_.qk_norm ? config_.head_dim : kv_});
+    }
+  }
+
+  void AddAttention() {
+    if (config_.fused_qkv) {
+      Add("self_attn.qkv_proj", {q_ + 2 * kv_, hidden_});
+    } else {
+      Add("self_attn.q_proj", {q_, hidden_});
+      Add("self_attn.k_proj", {kv_, hidden_});
+      Add("self_attn.v_proj", {kv_, hidden_});
+    }
+    if (config_.qkv_bias) {
+      specs_.push_back({LayerBiasName(layer_, "self_attn.q_proj"), {q_}});
+      specs_.push_back({LayerBiasName(layer_, "self_attn.k_proj"), {kv_}});
+      specs_.push_back({LayerBiasName(layer_, "self_attn.v_proj"), {kv_}});
+    }
+    Add("self_attn.o_proj", {hidden_, q_});
+  }
+
+  void AddMlp(absl::string_view gate, absl::string_view up,
+              absl::string_view down, int64_t intermediate) {
+    Add(gate, {intermediate, hidden_});
+    Add(up, {intermediate, hidden_});
+    Add(down, {hidden_, intermediate});
+  }
+
+  void AddExperts() {
+    const ExpertsConfig& experts = config_.experts;
+    const TensorNames& names = config_.names;
+    Add(names.router, {experts.num_experts, hidden_}, /*routes=*/true);
+    for (int i = 0; i < experts.num_experts; ++i) {
+      const std::string expert = absl::StrCat(names.experts, ".", i, ".");
+      AddMlp(expert + names.expert_gate, expert + names.expert_up,
+             expert + names.expert_down, experts.intermediate_size);
+    }
+    if (experts.shared_intermediate_size == 0) return;
+    const std::string shared = absl::StrCat(kSharedExpert, ".");
+    AddMlp(shared + "gate_proj", shared + "up_proj", shared + "down_proj",
+           experts.shared_intermediate_size);
+    Add(kSharedExpertGate, {1, hidden_}, /*routes=*/true);
+  }
+
+  const ModelConfig& config_;
+  const int layer_;
+  std::vector<TensorSpec>& specs_;
+  const int64_t hidden_, q_, kv_;
+};
+
 std::string ShapeText(const std::vector<int64_t>& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
@@ -33,11 +122,13 @@ std::string LayerBiasName(int layer, absl::string_view name) {
   return absl::StrCat("model.layers.", layer, ".", name, ".bias");
 }
 
+std::string ExpertTensorName(int layer, absl::string_view experts, int expert,
+                             absl::string_view name) {
+  return LayerTensorName(layer, absl::StrCat(experts, ".", expert, ".", name));
+}
+
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
-  const int64_t mlp = config.intermediate_size;
-  const int64_t q = int64_t{config.num_heads} * config.head_dim;
-  const int64_t kv = int64_t{config.num_kv_heads} * config.head_dim;
   std::vector<TensorSpec> specs = {
       {kEmbeddingName, {config.vocab_size, hidden}},
       {kFinalNormName, {hidden}},
@@ -46,33 +137,7 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
     specs.push_back({kHeadName, {config.vocab_size, hidden}});
   }
   for (int layer = 0; layer < config.num_layers; ++layer) {
-    const auto add = [&specs, layer](absl::string_view name,
-                                     const std::vector<int64_t>& shape) {
-      specs.push_back({LayerTensorName(layer, name), shape});
-    };
-    add("input_layernorm", {hidden});
-    if (config.fused_projections) {
-      add("self_attn.qkv_proj", {q + 2 * kv, hidden});
-      add("mlp.gate_up_proj", {2 * mlp, hidden});
-    } else {
-      add("self_attn.q_proj", {q, hidden});
-      add("self_attn.k_proj", {kv, hidden});
-      add("self_attn.v_proj", {kv, hidden});
-      add("mlp.gate_proj", {mlp, hidden});
-      add("mlp.up_proj", {mlp, hidden});
-    }
-    if (config.qkv_bias) {
-      specs.push_back({LayerBiasName(layer, "self_attn.q_proj"), {q}});
-      specs.push_back({LayerBiasName(layer, "self_attn.k_proj"), {kv}});
-      specs.push_back({LayerBiasName(layer, "self_attn.v_proj"), {kv}});
-    }
-    add("self_attn.o_proj", {hidden, q});
-    if (config.qk_norm) {
-      add("self_attn.q_norm", {config.head_dim});
-      add("self_attn.k_norm", {config.head_dim});
-    }
-    add("post_attention_layernorm", {hidden});
-    add("mlp.down_proj", {hidden, mlp});
+    LayerTensors(config, layer, &specs).Add();
   }
   return specs;
 }

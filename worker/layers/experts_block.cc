@@ -1,0 +1,140 @@
+#include "worker/layers/experts_block.h"
+
+#include <algorithm>
+
+#include "common/status_macros.h"
+#include "kernels/threads/thread_pool.h"
+#include "worker/layers/block.h"
+
+namespace lockstep {
+namespace {
+
+// Rows of inputs and of outputs for so many tokens.
+size_t InputRows(const ExpertsConfig& config, int tokens) {
+  return static_cast<size_t>(tokens) * config.experts_per_token;
+}
+
+size_t OutputRows(const ExpertsConfig& config, int tokens) {
+  const bool shared = config.shared_intermediate_size > 0;
+  return InputRows(config, tokens) + (shared ? tokens : 0);
+}
+
+constexpr int kRowsPerRange = 4;
+
+}  // namespace
+
+ExpertsBlock::ExpertsBlock(const RankContext& rank, int max_tokens)
+    : rank_(rank),
+      config_(rank.config->experts),
+      hidden_size_(rank.config->hidden_size),
+      routing_(config_.num_experts, config_.experts_per_token, max_tokens),
+      logits_(static_cast<size_t>(max_tokens) * config_.num_experts),
+      shared_gate_(OutputRows(config_, max_tokens) -
+                   InputRows(config_, max_tokens)),
+      inputs_(InputRows(config_, max_tokens) * hidden_size_),
+      outputs_(OutputRows(config_, max_tokens) * hidden_size_) {
+  gate_up_.reserve(config_.num_experts);
+  down_.reserve(config_.num_experts);
+}
+
+int64_t ExpertsBlock::Bytes(const ModelConfig& config, int max_tokens) {
+  const ExpertsConfig& experts = config.experts;
+  const size_t inputs = InputRows(experts, max_tokens);
+  const size_t outputs = OutputRows(experts, max_tokens);
+  // Routing has four numbers a row.
+  const size_t floats = (inputs + outputs) * config.hidden_size + 4 * inputs +
+                        outputs - inputs +
+                        static_cast<size_t>(max_tokens) * experts.num_experts;
+  return static_cast<int64_t>(floats * sizeof(float));
+}
+
+absl::Status ExpertsBlock::Forward(const LayerWeights& layer, int tokens,
+                                   Activations* activations) {
+  const ExpertsWeights& weights = layer.experts;
+  const float* input = BlockInput(rank_, layer.mlp_norm, tokens, activations);
+  Route(weights, input, tokens);
+  MultiplyExperts(input, tokens, activations);
+  if (config_.shared_intermediate_size > 0) {
+    MultiplyShared(weights, input, tokens, activations);
+  }
+  LOCKSTEP_RETURN_IF_ERROR(rank_.collective->AllReduceSum(
+      {outputs_.data(), OutputRows(config_, tokens) * hidden_size_}));
+  Combine(tokens, activations->delta.data());
+  AddToResidual(rank_, layer.mlp_post_norm, tokens, activations);
+  return absl::OkStatus();
+}
+
+void ExpertsBlock::Route(const ExpertsWeights& weights, const float* input,
+                         int tokens) {
+  rank_.ops->Gemm(weights.router, input, hidden_size_, tokens, logits_.data(),
+                  config_.num_experts);
+  rank_.ops->ChooseExperts(logits_.data(), tokens, config_.num_experts,
+                           config_.experts_per_token, config_.renormalize,
+                           routing_.experts(), routing_.weights());
+  routing_.Group(tokens);
+  gate_up_.clear();
+  down_.clear();
+  for (const auto& [expert, begin, end] : routing_.groups()) {
+    gate_up_.push_back({&weights.experts[expert].gate_up, begin, end});
+    down_.push_back({&weights.experts[expert].down, begin, end});
+  }
+}
+
+void ExpertsBlock::MultiplyExperts(const float* input, int tokens,
+                                   Activations* activations) {
+  const int intermediate = rank_.shard->expert.size();
+  const auto gather = [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      std::copy_n(input + int64_t{routing_.token_of()[row]} * hidden_size_,
+                  hidden_size_, inputs_.data() + row * hidden_size_);
+    }
+  };
+  rank_.ops->pool().For(InputRows(config_, tokens), kRowsPerRange, gather);
+  rank_.ops->GroupedGatedGemm(gate_up_, rank_.config->gate, inputs_.data(),
+                              hidden_size_, activations->gate_up.data(),
+                              activations->activated.data(), intermediate);
+  rank_.ops->GroupedGemm(down_, activations->activated.data(), intermediate,
+                         outputs_.data(), hidden_size_);
+}
+
+void ExpertsBlock::MultiplyShared(const ExpertsWeights& weights,
+                                  const float* input, int tokens,
+                                  Activations* activations) {
+  const int intermediate = rank_.shard->shared_expert.size();
+  kernels::Ops& ops = *rank_.ops;
+  ops.GatedGemm(weights.shared.gate_up, rank_.config->gate, input, hidden_size_,
+                tokens, activations->gate_up.data(),
+                activations->activated.data(), intermediate);
+  ops.Gemm(weights.shared.down, activations->activated.data(), intermediate,
+           tokens, outputs_.data() + InputRows(config_, tokens) * hidden_size_,
+           hidden_size_);
+  ops.Gemm(weights.shared_gate, input, hidden_size_, tokens,
+           shared_gate_.data(), 1);
+  ops.Sigmoid(shared_gate_.data(), tokens);
+}
+
+// out [tokens, hidden_size] = Σ weight·output over a token's experts.
+void ExpertsBlock::Combine(int tokens, float* out) const {
+  const int per_token = config_.experts_per_token;
+  const bool shared = config_.shared_intermediate_size > 0;
+  const auto add = [this](float weight, size_t row, float* sum) {
+    const float* output = outputs_.data() + row * hidden_size_;
+    for (int i = 0; i < hidden_size_; ++i) sum[i] += weight * output[i];
+  };
+  const auto combine = [&](int64_t begin, int64_t end) {
+    for (int64_t token = begin; token < end; ++token) {
+      float* sum = out + token * hidden_size_;
+      std::fill_n(sum, hidden_size_, 0.0f);
+      for (int64_t i = token * per_token; i < (token + 1) * per_token; ++i) {
+        add(routing_.weights()[i], routing_.row_of()[i], sum);
+      }
+      if (shared) {
+        add(shared_gate_.data()[token], InputRows(config_, tokens) + token,
+            sum);
+      }
+    }
+  };
+  rank_.ops->pool().For(tokens, kRowsPerRange, combine);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <absl/status/status.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/ops.h"
+#include "worker/layers/activations.h"
+#include "worker/layers/expert_routing.h"
+#include "worker/layers/float_buffer.h"
+#include "worker/layers/rank_context.h"
+#include "worker/weights/model_weights.h"
+
+namespace lockstep {
+
+// A mixture of experts in the place of MlpBlock: hidden += Σ weight·expert(
+// norm(hidden)) over the experts that a router picks for the token, in order of
+// its liking, and the shared expert's last.
+//
+// A token's bits do not depend on who else goes to its experts, nor on the
+// number of ranks: each expert's product is complete, over all ranks, before
+// the weighted sum. So the one all-reduce is of a row for each expert of each
+// token. Nothing is allocated but by the constructor.
+class ExpertsBlock {
+ public:
+  // Of a model without experts it holds nothing.
+  ExpertsBlock(const RankContext& rank, int max_tokens);
+
+  static int64_t Bytes(const ModelConfig& config, int max_tokens);
+
+  absl::Status Forward(const LayerWeights& layer, int tokens,
+                       Activations* activations);
+
+ private:
+  void Route(const ExpertsWeights& weights, const float* input, int tokens);
+  void MultiplyExperts(const float* input, int tokens,
+                       Activations* activations);
+  void MultiplyShared(const ExpertsWeights& weights, const float* input,
+                      int tokens, Activations* activations);
+  void Combine(int tokens, float* out) const;
+
+  const RankContext rank_;
+  const ExpertsConfig& config_;
+  const int hidden_size_;
+  ExpertRouting routing_;
+  FloatBuffer logits_;       // [tokens, num_experts]
+  FloatBuffer shared_gate_;  // [tokens]
+  FloatBuffer inputs_;       // [tokens·experts_per_token, hidden_size]
+  // The same, then [tokens, hidden_size] of the shared expert.
+  FloatBuffer outputs_;
+  std::vector<kernels::RowGroup> gate_up_, down_;  // of this step
+};
+
+}  // namespace lockstep

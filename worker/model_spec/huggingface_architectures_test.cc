@@ -1,0 +1,181 @@
+// What architectures beyond Llama's kin have in their config.json.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/rotary.h"
+#include "kernels/simd/gate.h"
+#include "tests/testing/tiny_model.h"
+#include "worker/model_spec/huggingface_config.h"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+json ConfigNamed(const char* architecture) {
+  json config = testing::MakeHuggingFaceConfig(testing::TinyModel());
+  config["architectures"] = {architecture};
+  return config;
+}
+
+json Gemma3() {
+  json config = ConfigNamed("Gemma3ForCausalLM");
+  config["hidden_act"] = "gelu_pytorch_tanh";
+  config["num_hidden_layers"] = 7;
+  config["sliding_window"] = 32;
+  config["query_pre_attn_scalar"] = 64;
+  config["rope_theta"] = 1e6;
+  config["rope_local_base_freq"] = 5000;
+  config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 8.0}};
+  return config;
+}
+
+TEST(HuggingFaceArchitectures, GemmaHasTwoKindsOfLayersInBothStyles) {
+  json new_style = Gemma3();
+  for (const char* name :
+       {"rope_theta", "rope_local_base_freq", "rope_scaling"}) {
+    new_style.erase(name);
+  }
+  new_style["rope_parameters"] = {
+      {"full_attention",
+       {{"rope_type", "linear"}, {"factor", 8.0}, {"rope_theta", 1e6}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 5000}}}};
+  for (const json& style : {Gemma3(), new_style}) {
+    const auto config = ConfigFromHuggingFace(style, "config.json");
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->rope.theta, 1e6f);
+    EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLinear);
+    EXPECT_EQ(config->local_rope.theta, 5000);
+    EXPECT_EQ(config->local_rope.scaling, RopeConfig::Scaling::kNone);
+    for (int i = 0; i < 7; ++i) {
+      EXPECT_EQ(config->layers[i].window, i == 5 ? 0 : 32) << i;
+      EXPECT_EQ(config->layers[i].local_rope, i != 5) << i;
+    }
+    EXPECT_EQ(config->gate, kernels::Gate::kGeluTanh);
+    EXPECT_EQ(config->query_scale, 0.125f);
+    EXPECT_EQ(config->embedding_scale, 8);
+    EXPECT_TRUE(config->norm_offset);
+  }
+}
+
+// As published for Gemma 3 4B: what its class has by default is left out.
+json Gemma3WithVision() {
+  return {{"architectures", {"Gemma3ForConditionalGeneration"}},
+          {"eos_token_id", {1, 106}},
+          {"vision_config", {{"hidden_size", 1152}}},
+          {"text_config",
+           {{"hidden_size", 2560},
+            {"intermediate_size", 10240},
+            {"model_type", "gemma3_text"},
+            {"num_hidden_layers", 34},
+            {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+            {"sliding_window", 1024}}}};
+}
+
+TEST(HuggingFaceArchitectures, ReadsTheTextPartOfAModelWithVision) {
+  const auto read = ConfigFromHuggingFace(Gemma3WithVision(), "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->multimodal);
+  EXPECT_TRUE(read->tied_embeddings);
+  EXPECT_EQ(read->num_heads, 8);
+  EXPECT_EQ(read->head_dim, 256);
+  EXPECT_EQ(read->vocab_size, 262208);
+  EXPECT_EQ(read->rope.theta, 1e6f);
+  EXPECT_EQ(read->local_rope.theta, 10000);
+  EXPECT_THAT(read->eos_token_ids, ElementsAre(1, 106));
+}
+
+TEST(HuggingFaceArchitectures, RefusesAnotherTextPartByName) {
+  json config = Gemma3WithVision();
+  config["text_config"]["model_type"] = "gemma4_text";
+  const absl::Status status =
+      ConfigFromHuggingFace(config, "config.json").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("in \"text_config\": \"model_type\" is "
+                        "\"gemma4_text\", which is not supported; only "
+                        "gemma3_text is"));
+  config.erase("text_config");
+  EXPECT_EQ(ConfigFromHuggingFace(config, "config.json").status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+json Qwen2Moe() {
+  json config = ConfigNamed("Qwen2MoeForCausalLM");
+  config["num_hidden_layers"] = 5;
+  config["decoder_sparse_step"] = 2;
+  config["mlp_only_layers"] = {3};
+  config["num_experts"] = 60;
+  config["num_experts_per_tok"] = 4;
+  config["moe_intermediate_size"] = 96;
+  config["shared_expert_intermediate_size"] = 320;
+  return config;
+}
+
+TEST(HuggingFaceArchitectures, ReadsWhichLayersHaveExperts) {
+  const auto read = ConfigFromHuggingFace(Qwen2Moe(), "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  std::vector<bool> has_experts;
+  for (const auto& layer : read->layers) {
+    has_experts.push_back(layer.has_experts);
+  }
+  EXPECT_THAT(has_experts, ElementsAre(false, true, false, false, false));
+  EXPECT_EQ(read->experts.num_experts, 60);
+  EXPECT_EQ(read->experts.experts_per_token, 4);
+  EXPECT_EQ(read->experts.intermediate_size, 96);
+  EXPECT_EQ(read->experts.shared_intermediate_size, 320);
+  EXPECT_FALSE(read->experts.renormalize);
+  EXPECT_TRUE(read->qkv_bias);
+}
+
+TEST(HuggingFaceArchitectures, RefusesExpertsThatMakeNoSense) {
+  for (const auto& [key, value] : std::vector<std::pair<const char*, json>>{
+           {"num_experts_per_tok", 61},
+           {"num_experts_per_tok", 0},
+           {"num_experts", 0},
+           {"num_experts", 1 << 20},
+           {"mlp_only_layers", 3},
+           {"norm_topk_prob", "yes"},
+           {"shared_expert_intermediate_size", nullptr}}) {
+    json config = Qwen2Moe();
+    config[key] = value;
+    EXPECT_EQ(ConfigFromHuggingFace(config, "config.json").status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << key << ": " << value;
+  }
+}
+
+TEST(HuggingFaceArchitectures, GraniteHasItsOwnScales) {
+  json config = ConfigNamed("GraniteForCausalLM");
+  config["attention_multiplier"] = 0.0078125;
+  config["embedding_multiplier"] = 12.0;
+  config["logits_scaling"] = 16.0;
+  config["residual_multiplier"] = 0.22;
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->query_scale, 0.0078125f);
+  EXPECT_EQ(read->embedding_scale, 12);
+  EXPECT_EQ(read->logit_divisor, 16);
+  EXPECT_EQ(read->residual_scale, 0.22f);
+}
+
+TEST(HuggingFaceArchitectures, Glm4RotatesNeighboursOfAPart) {
+  json config = ConfigNamed("Glm4ForCausalLM");
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope.rotary_dim, 8);
+  EXPECT_EQ(read->rope.style, kernels::RopeStyle::kNeighbours);
+  EXPECT_FALSE(read->qkv_bias);
+  config["attention_bias"] = true;
+  EXPECT_TRUE(ConfigFromHuggingFace(config, "config.json")->qkv_bias);
+}
+
+}  // namespace
+}  // namespace lockstep
