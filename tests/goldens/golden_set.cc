@@ -31,6 +31,7 @@ absl::Status AddCheckpoint(const fs::path& folder,
     GoldenCase golden;
     golden.name = absl::StrCat(folder.filename().string(), " ", type);
     golden.model_path = folder / type;
+    if (!fs::exists(golden.model_path)) golden.model_path += ".gguf";
     golden.rounding = kTensorRounding;
     LOCKSTEP_ASSIGN_OR_RETURN(golden.prompts, ReadTensorGoldens(file));
     cases->push_back(std::move(golden));

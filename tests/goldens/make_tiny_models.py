@@ -77,6 +77,18 @@ YARN = {
     "original_max_position_embeddings": 64,
 }
 
+GEMMA = {
+    "hidden_activation": "gelu_pytorch_tanh",
+    "sliding_window": 32,
+    "tie_word_embeddings": True,
+}
+
+EXPERTS = {
+    "num_experts": 6,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+}
+
 MODELS = {
     # In several files with an index; head_dim follows from the other sizes.
     "llama": Tiny(
@@ -170,6 +182,90 @@ MODELS = {
             "rope_parameters": rope(50000.0),
         },
     ),
+    # Soft caps, four norms, a window of the first layer.
+    "gemma2": Tiny(
+        seed=31,
+        kind="gemma2",
+        config=GEMMA
+        | {
+            "attn_logit_softcapping": 4.0,
+            "final_logit_softcapping": 8.0,
+            "query_pre_attn_scalar": 24,
+            "layer_types": ["sliding_attention", "full_attention"],
+            "rope_parameters": rope(10000.0),
+        },
+    ),
+    # Two rope bases, one of them scaled.
+    "gemma3": Tiny(
+        seed=32,
+        kind="gemma3_text",
+        config=GEMMA
+        | {
+            "num_hidden_layers": 3,
+            "query_pre_attn_scalar": 16,
+            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+            "rope_parameters": {
+                "full_attention": rope(1000000.0, rope_type="linear", factor=2.0),
+                "sliding_attention": rope(10000.0),
+            },
+        },
+    ),
+    "qwen3_moe": Tiny(
+        seed=33,
+        kind="qwen3_moe",
+        config=EXPERTS | {"norm_topk_prob": True, "rope_parameters": rope(1000000.0)},
+    ),
+    # A shared expert; weights that do not sum to 1; three of six experts.
+    "qwen2_moe": Tiny(
+        seed=34,
+        kind="qwen2_moe",
+        config=EXPERTS
+        | {
+            "num_experts_per_tok": 3,
+            "norm_topk_prob": False,
+            "shared_expert_intermediate_size": 96,
+            "rope_parameters": rope(10000.0),
+        },
+    ),
+    "mixtral": Tiny(
+        seed=35,
+        kind="mixtral",
+        config={
+            "intermediate_size": 64,
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "rope_parameters": rope(10000.0),
+        },
+    ),
+    # Norms of whole projections and of what blocks add.
+    "olmo2": Tiny(
+        seed=36,
+        kind="olmo2",
+        config={"rope_parameters": rope(500000.0)},
+    ),
+    "granite": Tiny(
+        seed=37,
+        kind="granite",
+        config={
+            "attention_multiplier": 0.4,
+            "embedding_multiplier": 3.0,
+            "residual_multiplier": 0.7,
+            "logits_scaling": 2.5,
+            "tie_word_embeddings": True,
+            "rope_parameters": rope(10000.0),
+        },
+    ),
+    # Half of a head rotates, neighbours together; biases of q, k and v.
+    "glm4": Tiny(
+        seed=48,
+        kind="glm4",
+        config={
+            "attention_bias": True,
+            "partial_rotary_factor": 0.5,
+            "rope_parameters": rope(10000.0, partial_rotary_factor=0.5),
+        },
+        old_config=False,
+    ),
 }
 
 
@@ -181,15 +277,19 @@ def draw_weights(model, seed):
     """
     random = torch.Generator().manual_seed(seed)
     tied = model.config.tie_word_embeddings
+    # Gemma's norms multiply by 1 + weight.
+    norm_center = 0.0 if model.config.model_type.startswith("gemma") else 1.0
     for name, parameter in model.named_parameters():
         noise = torch.randn(parameter.shape, generator=random)
         fan_in = parameter.shape[-1]
         if "norm" in name:
-            drawn = 1.0 + 0.25 * noise
+            drawn = norm_center + 0.25 * noise
         elif "embed_tokens" in name:
             drawn = noise * (2.0 / fan_in**0.5 if tied else 1.0)
         elif name.endswith("bias"):
             drawn = noise
+        elif name.endswith("gate.weight"):  # a router's
+            drawn = noise * 3.0 / fan_in**0.5
         elif any(part in name for part in ("q_proj", "k_proj", "qkv_proj", "lm_head")):
             drawn = noise * 1.5 / fan_in**0.5
         else:
@@ -200,6 +300,9 @@ def draw_weights(model, seed):
 def as_published_before(config):
     """The same config.json with the keys most published checkpoints have."""
     parameters = config.pop("rope_parameters")
+    if "full_attention" in parameters:
+        config["rope_local_base_freq"] = parameters["sliding_attention"]["rope_theta"]
+        parameters = parameters["full_attention"]
     config["rope_theta"] = parameters.pop("rope_theta")
     scaled = parameters["rope_type"] != "default"
     config["rope_scaling"] = parameters if scaled else None

@@ -1,0 +1,91 @@
+// The tiny models again, from the GGUF files that tools/convert_to_gguf.py
+// makes of their folders, and the page that says so.
+#include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_split.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+#include <string>
+
+#include "tests/goldens/golden_check.h"
+
+namespace lockstep::goldens {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kTiny[] = "tests/goldens/tiny";
+constexpr char kWithoutGguf[] = "qwen2_window";
+
+bool Convert(const fs::path& folder, const fs::path& out) {
+  const std::string command = absl::StrCat(
+      "PYTHONDONTWRITEBYTECODE=1 python3 tools/convert_to_gguf.py ",
+      folder.string(), " ", out.string());
+  return std::system(command.c_str()) == 0;
+}
+
+std::set<std::string> TinyModels() {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kTiny)) {
+    names.insert(entry.path().filename());
+  }
+  return names;
+}
+
+TEST(GgufGoldens, AgreeAsThoseOfTheFoldersDo) {
+  const fs::path root = fs::path(::testing::TempDir()) / "gguf";
+  int models = 0;
+  for (const std::string& name : TinyModels()) {
+    if (name == kWithoutGguf) continue;
+    fs::create_directories(root / name);
+    for (const std::string type : {"fp32", "bf16"}) {
+      const std::string goldens =
+          absl::StrCat("goldens.", type, ".safetensors");
+      fs::copy_file(fs::path(kTiny) / name / goldens, root / name / goldens);
+      ASSERT_TRUE(Convert(fs::path(kTiny) / name / type,
+                          root / name / absl::StrCat(type, ".gguf")));
+    }
+    ++models;
+  }
+  GoldenCheckOptions options;
+  options.folder = root;
+  options.numerics = {kernels::Arithmetic::kStrict, kernels::KvType::kF32};
+  const auto counts = CheckGoldens(options, std::cout);
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->failed, 0);
+  EXPECT_EQ(counts->skipped, 0);
+  // Sizes 1, 2, 4, 8 and their equality; six sizes of llama_uneven.
+  EXPECT_EQ(counts->passed, 2 * ((models - 1) * (4 + 1) + 6));
+}
+
+TEST(GgufGoldens, WhatHasNoGgufFileIsRefused) {
+  EXPECT_FALSE(Convert(fs::path(kTiny) / kWithoutGguf / "bf16",
+                       fs::path(::testing::TempDir()) / "refused.gguf"));
+}
+
+// The names between backticks in the last column of its first table.
+TEST(ModelsPage, NamesTheTinyModelsThatItIsTestedWith) {
+  std::ifstream page("docs/models.md");
+  ASSERT_TRUE(page.is_open());
+  std::set<std::string> named;
+  for (std::string line; std::getline(page, line);) {
+    if (!absl::StrContains(line, "ForCausalLM` |") &&
+        !absl::StrContains(line, "(its text part) |")) {
+      continue;
+    }
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    ASSERT_EQ(cells.size(), 6) << line;
+    const std::vector<std::string> parts = absl::StrSplit(cells[4], '`');
+    for (size_t i = 1; i < parts.size(); i += 2) named.insert(parts[i]);
+  }
+  EXPECT_EQ(named, TinyModels());
+}
+
+}  // namespace
+}  // namespace lockstep::goldens

@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+"""Writes the model of a Hugging Face folder as a GGUF file.
+
+    convert_to_gguf.py FOLDER OUT.gguf [--pre NAME]
+
+Matrices keep their type (F32, F16 or BF16), vectors become F32. A byte-level
+BPE tokenizer goes along; --pre is ggml's name of its pre-tokenizer, gpt-2 if it
+is not given. Of other tokenizers there is nothing in the file. Needs Python
+alone. docs/models.md has the architectures.
+"""
+
+import argparse
+import array
+import json
+import math
+import pathlib
+import re
+import struct
+import sys
+
+import gguf_names
+
+ALIGNMENT = 32
+GGML_TYPES = {"F32": 0, "F16": 1, "BF16": 30}
+UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
+
+
+class Unsupported(Exception):
+    pass
+
+
+class Checkpoint:
+    """The tensors of a folder, by name: type, shape, bytes."""
+
+    def __init__(self, folder):
+        self.places = {}
+        for path in sorted(folder.glob("*.safetensors")):
+            with open(path, "rb") as file:
+                (size,) = struct.unpack("<Q", file.read(8))
+                header = json.loads(file.read(size))
+            for name, entry in header.items():
+                if name != "__metadata__":
+                    self.places[name] = path, 8 + size, entry
+
+    def names(self):
+        return sorted(self.places)
+
+    def shape(self, name):
+        return self.places[name][2]["shape"]
+
+    def type(self, name):
+        return self.places[name][2]["dtype"]
+
+    def bytes(self, name):
+        path, start, entry = self.places[name]
+        begin, end = entry["data_offsets"]
+        with open(path, "rb") as file:
+            file.seek(start + begin)
+            return file.read(end - begin)
+
+    def floats(self, name):
+        data, kind = self.bytes(name), self.type(name)
+        if kind == "F32":
+            return array.array("f", data)
+        if kind == "F16":
+            return array.array("f", struct.unpack(f"<{len(data) // 2}e", data))
+        words = array.array("I", (bits << 16 for bits in array.array("H", data)))
+        return array.array("f", words.tobytes())
+
+
+def halves_to_neighbours(data, rows, head_dim):
+    """Row i of a head's first half and row i of its second side by side."""
+    size = len(data) // rows
+    moved = []
+    for row in range(rows):
+        head, inner = divmod(row, head_dim)
+        source = head * head_dim + inner % 2 * (head_dim // 2) + inner // 2
+        moved.append(data[source * size : (source + 1) * size])
+    return b"".join(moved)
+
+
+class Writer:
+    """GGUF 3: metadata, tensor infos, then the data, tensor by tensor."""
+
+    def __init__(self):
+        self.metadata, self.tensors = [], []
+
+    @staticmethod
+    def text(value):
+        data = value.encode()
+        return struct.pack("<Q", len(data)) + data
+
+    def add(self, key, value):
+        if isinstance(value, bool):
+            kind, data = BOOL, struct.pack("<?", value)
+        elif isinstance(value, int):
+            kind, data = UINT32, struct.pack("<I", value)
+        elif isinstance(value, float):
+            kind, data = FLOAT32, struct.pack("<f", value)
+        elif isinstance(value, str):
+            kind, data = STRING, self.text(value)
+        else:
+            kind, of = ARRAY, STRING if isinstance(value[0], str) else INT32
+            items = (self.text(v) if of == STRING else struct.pack("<i", v) for v in value)
+            data = struct.pack("<IQ", of, len(value)) + b"".join(items)
+        self.metadata.append(self.text(key) + struct.pack("<I", kind) + data)
+
+    def add_tensor(self, name, shape, kind, size, read):
+        """`read` gives the `size` bytes when it is their turn."""
+        self.tensors.append((name, shape, kind, size, read))
+
+    def write(self, path):
+        with open(path, "wb") as file:
+            file.write(struct.pack("<IIQQ", 0x46554747, 3, len(self.tensors), len(self.metadata)))
+            file.write(b"".join(self.metadata))
+            offset = 0
+            for name, shape, kind, size, _ in self.tensors:
+                file.write(self.text(name) + struct.pack("<I", len(shape)))
+                file.write(struct.pack(f"<{len(shape)}Q", *reversed(shape)))
+                file.write(struct.pack("<IQ", kind, offset))
+                offset += -(-size // ALIGNMENT) * ALIGNMENT
+            for _, _, _, size, read in self.tensors:
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                data = read()
+                assert len(data) == size
+                file.write(data)
+
+
+class Converter:
+    def __init__(self, folder):
+        self.folder = folder
+        self.config = json.loads((folder / "config.json").read_text())
+        name = self.config["architectures"][0]
+        if name not in gguf_names.ARCHITECTURES:
+            known = ", ".join(gguf_names.ARCHITECTURES)
+            raise Unsupported(f"the architecture {name}; supported are {known}")
+        self.arch = gguf_names.ARCHITECTURES[name]
+        self.checkpoint = Checkpoint(folder)
+        self.writer = Writer()
+        self.heads = self.config["num_attention_heads"]
+        self.layers = self.config["num_hidden_layers"]
+        self.head_dim = self.config.get("head_dim") or self.config["hidden_size"] // self.heads
+
+    def get(self, *names, otherwise=None):
+        for name in names:
+            if self.config.get(name) is not None:
+                return self.config[name]
+        return otherwise
+
+    def key(self, name, value):
+        if value is not None:
+            self.writer.add(f"{self.arch.gguf}.{name}", value)
+
+    # Metadata.
+
+    def add_sizes(self):
+        get = self.get
+        self.writer.add("general.architecture", self.arch.gguf)
+        self.key("block_count", self.layers)
+        self.key("context_length", get("max_position_embeddings"))
+        self.key("embedding_length", get("hidden_size"))
+        self.key("feed_forward_length", get("intermediate_size"))
+        self.key("attention.head_count", self.heads)
+        self.key("attention.head_count_kv", get("num_key_value_heads", otherwise=self.heads))
+        self.key("attention.key_length", self.head_dim)
+        self.key("attention.value_length", self.head_dim)
+        self.key("attention.layer_norm_rms_epsilon", float(get("rms_norm_eps")))
+        self.key("vocab_size", get("vocab_size"))
+
+    def add_experts(self):
+        get = self.get
+        if not self.arch.experts:
+            return
+        self.key("expert_count", get("num_experts", "num_local_experts"))
+        self.key("expert_used_count", get("num_experts_per_tok"))
+        self.key("expert_feed_forward_length", get("moe_intermediate_size"))
+        self.key("expert_shared_feed_forward_length", get("shared_expert_intermediate_size"))
+        self.key("expert_weights_norm", get("norm_topk_prob"))
+        if get("mlp_only_layers") or get("decoder_sparse_step", otherwise=1) != 1:
+            raise Unsupported("layers without experts among such with them")
+
+    def add_scales(self):
+        for option, key in (
+            ("attn_logit_softcapping", "attn_logit_softcapping"),
+            ("final_logit_softcapping", "final_logit_softcapping"),
+            ("attention_multiplier", "attention.scale"),
+            ("embedding_multiplier", "embedding_scale"),
+            ("residual_multiplier", "residual_scale"),
+            ("logits_scaling", "logit_scale"),
+        ):
+            value = self.get(option)
+            self.key(key, None if value is None else float(value))
+        scalar = self.get("query_pre_attn_scalar", otherwise=self.head_dim)
+        if scalar != self.head_dim:
+            self.key("attention.scale", scalar**-0.5)
+
+    def add_window(self):
+        window = self.get("sliding_window")
+        if window is None or self.get("use_sliding_window") is False:
+            return
+        if not self.arch.windows:
+            raise Unsupported(f"a sliding window of {self.arch.gguf}")
+        self.key("attention.sliding_window", window)
+        types = self.get("layer_types")
+        if self.arch.full_interval and types:
+            interval = types.index("full_attention") + 1 if "full_attention" in types else len(types) + 1
+            expected = [
+                "full_attention" if (i + 1) % interval == 0 else "sliding_attention" for i in range(len(types))
+            ]
+            if types != expected:
+                raise Unsupported("layer_types that are not periodic")
+            if interval != self.arch.full_interval:
+                self.key("attention.sliding_window_pattern", interval)
+
+    def rope(self):
+        """Theta, scaling and the theta of layers with a window."""
+        parameters = self.get("rope_parameters", otherwise={})
+        local = self.get("rope_local_base_freq")
+        if "full_attention" in parameters:
+            local = parameters["sliding_attention"]["rope_theta"]
+            parameters = parameters["full_attention"]
+        scaling = self.get("rope_scaling", otherwise=parameters)
+        theta = parameters.get("rope_theta", self.get("rope_theta", otherwise=10000.0))
+        return float(theta), scaling, local
+
+    def add_rope(self):
+        theta, scaling, local = self.rope()
+        part = scaling.get("partial_rotary_factor", self.get("partial_rotary_factor", otherwise=self.arch.rotates))
+        rotary_dim = int(self.head_dim * part)
+        self.key("rope.dimension_count", rotary_dim)
+        self.key("rope.freq_base", theta)
+        if self.arch.local_rope and local is not None:
+            self.key("rope.freq_base_swa", float(local))
+        kind = scaling.get("rope_type", scaling.get("type", "default"))
+        original = scaling.get("original_max_position_embeddings")
+        if kind == "llama3":
+            self.key("rope.scaling.original_context_length", original)
+            factors = array.array("f", llama3_factors(theta, rotary_dim, scaling)).tobytes()
+            self.writer.add_tensor("rope_freqs.weight", [rotary_dim // 2], 0, len(factors), lambda: factors)
+        elif kind in ("linear", "yarn"):
+            self.key("rope.scaling.type", kind)
+            self.key("rope.scaling.factor", float(scaling["factor"]))
+            self.key("rope.scaling.original_context_length", original)
+        elif kind != "default":
+            raise Unsupported(f"rope scaling {kind}")
+
+    def add_tokens(self, pre):
+        add = self.writer.add
+        for name in ("bos", "eos"):
+            value = self.get(f"{name}_token_id")
+            value = value[0] if isinstance(value, list) else value
+            if value is not None:
+                add(f"tokenizer.ggml.{name}_token_id", value)
+        path = self.folder / "tokenizer.json"
+        tokenizer = json.loads(path.read_text()) if path.exists() else {}
+        model = tokenizer.get("model", {})
+        if model.get("type") != "BPE" or model.get("byte_fallback"):
+            return
+        tokens = {i: token for token, i in model["vocab"].items()}
+        added = {t["id"]: t for t in tokenizer.get("added_tokens", [])}
+        tokens.update({i: t["content"] for i, t in added.items()})
+        ids = range(self.config["vocab_size"])
+        types = [(3 if added[i]["special"] else 4) if i in added else 1 if i in tokens else 5 for i in ids]
+        merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
+        add("tokenizer.ggml.model", "gpt2")
+        add("tokenizer.ggml.pre", pre)
+        add("tokenizer.ggml.tokens", [tokens.get(i, f"[PAD{i}]") for i in ids])
+        add("tokenizer.ggml.token_type", types)
+        add("tokenizer.ggml.merges", merges)
+        template = self.folder / "tokenizer_config.json"
+        if template.exists() and "chat_template" in (config := json.loads(template.read_text())):
+            add("tokenizer.chat_template", config["chat_template"])
+
+    # Tensors.
+
+    def read(self, name):
+        """The bytes of a tensor as GGUF has them."""
+        shape = self.checkpoint.shape(name)
+        rotates = re.search(r"self_attn\.[qk]_proj\.", name) and self.arch.neighbours
+        if len(shape) == 1 or self.arch.squeezes(name):
+            values = self.checkpoint.floats(name)
+            if self.arch.norm_offset and name.endswith("norm.weight"):
+                values = array.array("f", (1.0 + value for value in values))
+            data = values.tobytes()
+        else:
+            data = self.checkpoint.bytes(name)
+        return halves_to_neighbours(data, shape[0], self.head_dim) if rotates else data
+
+    def add_tensor(self, gguf_name, names):
+        """One tensor, or several of one shape on top of each other."""
+        shape, kind = self.checkpoint.shape(names[0]), self.checkpoint.type(names[0])
+        if self.arch.squeezes(names[0]):
+            shape = shape[1:]
+        if len(shape) == 1:
+            kind = "F32"
+        if kind not in GGML_TYPES:
+            raise Unsupported(f"{names[0]} of type {kind}")
+        size = math.prod(shape) * len(names) * (4 if kind == "F32" else 2)
+        stacked = shape if len(names) == 1 else [len(names), *shape]
+        self.writer.add_tensor(
+            gguf_name, stacked, GGML_TYPES[kind], size, lambda: b"".join(self.read(name) for name in names)
+        )
+
+    def add_tensors(self):
+        groups = {}
+        for name in self.checkpoint.names():
+            if name == "lm_head.weight" and self.get("tie_word_embeddings", otherwise=self.arch.tied):
+                continue
+            gguf_name, expert = self.arch.name_of(name)
+            if gguf_name is None:
+                raise Unsupported(f"the tensor {name}")
+            groups.setdefault(gguf_name, {})[expert] = name
+        for gguf_name, by_expert in groups.items():
+            self.add_tensor(gguf_name, [by_expert[i] for i in sorted(by_expert)])
+
+    def convert(self, out, pre):
+        self.add_sizes()
+        self.add_experts()
+        self.add_scales()
+        self.add_window()
+        self.add_rope()
+        self.add_tokens(pre)
+        self.add_tensors()
+        self.writer.write(out)
+
+
+def llama3_factors(theta, rotary_dim, scaling):
+    """What ggml divides each inverse frequency by: the Llama 3.1 rule."""
+    low, high, factor = (scaling[name] for name in ("low_freq_factor", "high_freq_factor", "factor"))
+    for i in range(rotary_dim // 2):
+        wavelength = 2 * math.pi * theta ** (2 * i / rotary_dim)
+        smooth = (scaling["original_max_position_embeddings"] / wavelength - low) / (high - low)
+        smooth = min(max(smooth, 0.0), 1.0)
+        yield 1 / ((1 - smooth) / factor + smooth)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--pre", default="gpt-2")
+    flags = parser.parse_args()
+    try:
+        Converter(flags.folder).convert(flags.out, flags.pre)
+    except Unsupported as error:
+        sys.exit(f"{flags.folder}: {error} can not be converted")
+
+
+if __name__ == "__main__":
+    main()
