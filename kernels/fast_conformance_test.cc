@@ -16,6 +16,7 @@
 #include "kernels/simd/gate.h"
 #include "kernels/weights/arithmetic.h"
 #include "kernels/weights/dtype.h"
+#include "kernels/weights/packed_format.h"
 #include "kernels/weights/packed_matrix.h"
 #include "kernels/weights/random_rows.h"
 
@@ -91,7 +92,9 @@ TEST_F(FastConformanceTest, ProductOfManyRowsIsThatOfEachRow) {
 TEST_F(FastConformanceTest, MixedTypesFillEachColumn) {
   const int cols = 256;
   PackedMatrix w(cols, cols, Arithmetic::kFast);
-  for (DType type : kProductTypes) AddRows(type, 3 + 2 * w.rows(), &w);
+  for (DType type : kProductTypes) {
+    AddRows(type, 3 + 7 * static_cast<int>(w.segments().size()), &w);
+  }
   const std::vector<float> bias = Normal(w.rows());
   for (int m : {1, 9}) {
     const std::vector<float> x = Normal(m * cols);
@@ -112,7 +115,8 @@ float LargestOf(const float* values) {
 
 TEST_F(FastConformanceTest, ReferenceIsRightByDoublePrecision) {
   for (DType type : kProductTypes) {
-    const bool plain = BlockValues(type) == 1;
+    const bool plain =
+        PackedTypeOf(type, Arithmetic::kFast) == PackedType::kInt16;
     const double limit = kQuantLimit;
     const int cols = 512, out = 20, m = 3;
     const std::vector<uint8_t> rows = RandomRows(type, out, cols, random_);

@@ -20,9 +20,21 @@ enum class DType : uint8_t {
   kQ5_K,  // the same; 5-bit q: 32 bytes of high bits before the nibbles.
   kQ6_K,  // 256 values: 4-bit and 2-bit parts, int8 scales[16], fp16 d.
           //                                         w = d·scale·(q - 32)
+  kQ5_0,  // 32 values: fp16 d, 32 high bits, 16 bytes.    w = d·(q - 16)
+  kQ5_1,  // 32 values: fp16 d, fp16 m, 32 high bits, …    w = d·q + m
+  // 256 values: 4-bit scale and min of each 16 values, 2-bit q, fp16 d and
+  // dmin.
+  //                                                w = d·scale·q - dmin·min
+  kQ2_K,
+  kQ3_K,    // 256 values: 32 bytes of high bits, 2-bit parts, 6-bit scales[16],
+            // fp16 d.                           w = d·(scale - 32)·(q - 4)
+  kIQ4_NL,  // 32 values: fp16 d, nibbles.         w = d·table[nibble]
+  kIQ4_XS,  // 256 values: fp16 d, 6-bit scales[8], nibbles.
+            //                            w = d·(scale - 32)·table[nibble]
+  kMXFP4,  // 32 values: an exponent e, nibbles.  w = 2^(e - 128)·table[nibble]
 };
 
-inline constexpr int kNumDTypes = 9;
+inline constexpr int kNumDTypes = 16;
 
 // Values in a block; 1 for the plain types.
 int BlockValues(DType type);
@@ -39,10 +51,6 @@ const char* DTypeName(DType type);
 // Decodes `cols` values of one row as stored, in fp32; exact but for the one
 // rounding where a minimum is added. REQUIRES: cols % BlockValues(type) == 0.
 void DecodeRow(DType type, const void* row, int64_t cols, float* out);
-
-// The scales and minima of the 8 runs of 32 values of Q4_K and Q5_K, from their
-// 12 bytes.
-void UnpackScales6(const uint8_t* bytes, uint8_t* scales, uint8_t* mins);
 
 // IEEE binary16 and bfloat16 to fp32, exact; signalling NaNs stay as they are.
 float HalfToFloat(uint16_t half);

@@ -57,6 +57,13 @@ TEST(DTypeTest, BlocksAreGgmls) {
   EXPECT_EQ(RowBytes(DType::kQ4_K, 512), 288);
   EXPECT_EQ(RowBytes(DType::kQ5_K, 512), 352);
   EXPECT_EQ(RowBytes(DType::kQ6_K, 512), 420);
+  EXPECT_EQ(RowBytes(DType::kQ5_0, 64), 44);
+  EXPECT_EQ(RowBytes(DType::kQ5_1, 64), 48);
+  EXPECT_EQ(RowBytes(DType::kQ2_K, 512), 168);
+  EXPECT_EQ(RowBytes(DType::kQ3_K, 512), 220);
+  EXPECT_EQ(RowBytes(DType::kIQ4_NL, 64), 36);
+  EXPECT_EQ(RowBytes(DType::kIQ4_XS, 512), 272);
+  EXPECT_EQ(RowBytes(DType::kMXFP4, 64), 34);
 }
 
 // By the definition of binary16: sign, 5 bits of exponent, 10 of mantissa.

@@ -57,6 +57,18 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
       return PackedType::kQ5_K;
     case DType::kQ6_K:
       return PackedType::kQ6_K;
+    // The same integers and scales in more bits.
+    case DType::kQ5_0:
+    case DType::kIQ4_NL:
+      return PackedType::kQ8_0;
+    case DType::kQ3_K:
+      return PackedType::kQ6_K;
+    // These have no layout that keeps their integers.
+    case DType::kQ5_1:
+    case DType::kQ2_K:
+    case DType::kIQ4_XS:
+    case DType::kMXFP4:
+      return plain(PackedType::kF32);
   }
   __builtin_unreachable();
 }

@@ -9,8 +9,9 @@
 namespace lockstep::kernels {
 
 // How weights lie in a packed matrix: those of quantized types keep their
-// integers and scales, plain ones are kept too for strict arithmetic and become
-// kInt16 for fast.
+// integers and scales (Q5_0 and IQ4_NL as Q8_0 does, Q3_K as Q6_K), plain ones
+// are kept too for strict arithmetic and become kInt16 for fast; so do Q5_1,
+// Q2_K, IQ4_XS and MXFP4, after they were decoded.
 enum class PackedType : uint8_t {
   kF32,
   kF16,

@@ -43,14 +43,14 @@ float WeightAt(const PackedMatrix& matrix, int row, int col) {
 
 class PackedMatrixTest : public testing::TestWithParam<DType> {};
 
-INSTANTIATE_TEST_SUITE_P(Types, PackedMatrixTest,
-                         testing::Values(DType::kF32, DType::kF16, DType::kBF16,
-                                         DType::kQ8_0, DType::kQ4_0,
-                                         DType::kQ4_1, DType::kQ4_K,
-                                         DType::kQ5_K, DType::kQ6_K),
-                         [](const auto& info) {
-                           return DTypeName(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Types, PackedMatrixTest,
+    testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                    DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ5_K,
+                    DType::kQ6_K, DType::kQ5_0, DType::kQ5_1, DType::kQ2_K,
+                    DType::kQ3_K, DType::kIQ4_NL, DType::kIQ4_XS,
+                    DType::kMXFP4),
+    [](const auto& info) { return DTypeName(info.param); });
 
 TEST_P(PackedMatrixTest, HoldsTheChosenColumnsOfTheRows) {
   const DType type = GetParam();
@@ -231,8 +231,9 @@ TEST_F(PackedInt16Test, BlocksStartAnewInEachSlice) {
 }
 
 TEST_F(PackedInt16Test, QuantizedTypesStayAsTheyAre) {
-  for (DType type : {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K,
-                     DType::kQ5_K, DType::kQ6_K}) {
+  for (DType type :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ5_K,
+        DType::kQ6_K, DType::kQ5_0, DType::kQ3_K, DType::kIQ4_NL}) {
     EXPECT_EQ(PackedTypeOf(type, Arithmetic::kFast),
               PackedTypeOf(type, Arithmetic::kStrict));
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
+
+#include "kernels/weights/quant_block.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -35,6 +38,20 @@ void StoreNibbles(const Quads& low, int row, uint8_t* nibbles) {
   for (int h = 0; h < 4; ++h) {
     Store(nibbles, h * kPanelRows + row,
           low.word[2 * h] | low.word[2 * h + 1] << 4);
+  }
+}
+
+// Low nibbles, then the pairs above them, as Q6_K has them.
+void StoreSixBits(const Quads& quads, int row, uint8_t* words) {
+  Quads low;
+  for (int g = 0; g < kQuads; ++g) low.word[g] = quads.word[g] & 0x0f0f0f0f;
+  StoreNibbles(low, row, words);
+  for (int h = 0; h < 2; ++h) {
+    uint32_t word = 0;
+    for (int n = 0; n < 4; ++n) {
+      word |= (quads.word[4 * h + n] >> 4 & 0x03030303) << (2 * n);
+    }
+    Store(words, (4 + h) * kPanelRows + row, word);
   }
 }
 
@@ -112,7 +129,50 @@ void PackQ4KOrQ5K(const uint8_t* block, int row, uint8_t* group) {
   }
 }
 
-// Parts of 32 columns as in dtype.cc.
+// A type of 8 bits at most and one scale, which its block begins with.
+template <DType kType>
+void PackAsQ8_0(const uint8_t* block, int row, uint8_t* group) {
+  QuantBlock unpacked;
+  UnpackBlock(kType, block, &unpacked);
+  Store16(group, row, block);
+  uint8_t* quants = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
+  for (int g = 0; g < kQuads; ++g) {
+    uint32_t word;
+    std::memcpy(&word, unpacked.quant + 4 * g, sizeof(word));
+    Store(quants, g * kPanelRows + row, word ^ 0x80808080);
+  }
+}
+
+// Integers of a block of Q3_K plus 32, as Q6_K has them.
+Quads SixBits(const int8_t* quant) {
+  Quads quads;
+  for (int g = 0; g < kQuads; ++g) {
+    quads.word[g] = 0;
+    for (int j = 0; j < 4; ++j) {
+      quads.word[g] |= static_cast<uint32_t>(quant[4 * g + j] + 32) << (8 * j);
+    }
+  }
+  return quads;
+}
+
+void PackQ3K(const uint8_t* block, int row, uint8_t* group) {
+  constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ6_K);
+  QuantBlock unpacked;
+  UnpackBlock(DType::kQ3_K, block, &unpacked);
+  int8_t scales[16];
+  UnpackScalesQ3K(block + 96, scales);
+  Store16(group, row, block + 108);
+  uint8_t* out = group + kFormat.header_bytes;
+  for (int run = 0; run < 8; ++run) {
+    Store(out, row, scales[2 * run]);
+    Store(out, kPanelRows + row, scales[2 * run + 1]);
+    const Quads quads = SixBits(unpacked.quant + 32 * run);
+    StoreSixBits(quads, row, out + 2 * kPanelRows);
+    out += kFormat.block_bytes();
+  }
+}
+
+// Parts of 32 columns as in quant_block.cc.
 void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
   constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ6_K);
   Store16(group, row, block + 208);
@@ -259,10 +319,36 @@ void PackInt16(const StoredRows& rows, int cols, int slice_cols,
   }
 }
 
+// Rows of a type without a layout of its own, in fp32.
+class DecodedRows {
+ public:
+  DecodedRows(const StoredRows& rows, int cols)
+      : values_(static_cast<size_t>(rows.count) * cols) {
+    for (int row = 0; row < rows.count; ++row) {
+      DecodeRow(rows.type, rows.first + row * rows.row_bytes, cols,
+                values_.data() + static_cast<size_t>(row) * cols);
+    }
+    view_ = {DType::kF32, reinterpret_cast<const uint8_t*>(values_.data()),
+             cols * sizeof(float), rows.count};
+  }
+
+  const StoredRows& view() const { return view_; }
+
+ private:
+  std::vector<float> values_;
+  StoredRows view_;
+};
+
 }  // namespace
 
 void PackPanel(PackedType type, const StoredRows& rows, int cols,
                int slice_cols, uint8_t* panel) {
+  const bool plain =
+      FormatOfPacked(type).group_cols == 1 || type == PackedType::kInt16;
+  if (plain && BlockValues(rows.type) > 1) {
+    const DecodedRows decoded(rows, cols);
+    return PackPanel(type, decoded.view(), cols, slice_cols, panel);
+  }
   if (rows.count < kPanelRows) {
     std::memset(panel, 0, SliceBytes(type, slice_cols) * (cols / slice_cols));
   }
@@ -273,6 +359,14 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
     case PackedType::kBF16:
       return PackPlain<uint16_t>(rows, cols, panel);
     case PackedType::kQ8_0:
+      if (rows.type == DType::kQ5_0) {
+        return PackBlocks<DType::kQ5_0, PackedType::kQ8_0,
+                          PackAsQ8_0<DType::kQ5_0>>(rows, cols, panel);
+      }
+      if (rows.type == DType::kIQ4_NL) {
+        return PackBlocks<DType::kIQ4_NL, PackedType::kQ8_0,
+                          PackAsQ8_0<DType::kIQ4_NL>>(rows, cols, panel);
+      }
       return PackBlocks<DType::kQ8_0, PackedType::kQ8_0, PackQ8_0>(rows, cols,
                                                                    panel);
     case PackedType::kQ4_0:
@@ -288,6 +382,10 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
       return PackBlocks<DType::kQ5_K, PackedType::kQ5_K, PackQ4KOrQ5K<true>>(
           rows, cols, panel);
     case PackedType::kQ6_K:
+      if (rows.type == DType::kQ3_K) {
+        return PackBlocks<DType::kQ3_K, PackedType::kQ6_K, PackQ3K>(rows, cols,
+                                                                    panel);
+      }
       return PackBlocks<DType::kQ6_K, PackedType::kQ6_K, PackQ6K>(rows, cols,
                                                                   panel);
     case PackedType::kInt16:

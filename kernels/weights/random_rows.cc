@@ -25,7 +25,18 @@ void MakeModerate(DType type, uint8_t* block, std::mt19937& random) {
     case DType::kQ6_K:
       SetHalf(block + 208, random);
       break;
+    case DType::kQ3_K:
+      SetHalf(block + 108, random);
+      break;
+    case DType::kQ2_K:
+      SetHalf(block + 80, random);
+      SetHalf(block + 82, random);
+      break;
+    case DType::kMXFP4:  // 2^-12 … 2^-9
+      block[0] = 116 + random() % 4;
+      break;
     case DType::kQ4_1:
+    case DType::kQ5_1:
     case DType::kQ4_K:
     case DType::kQ5_K:
       SetHalf(block + 2, random);

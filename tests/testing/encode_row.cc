@@ -149,6 +149,8 @@ void PutBlock(DType type, std::string& out, absl::Span<const float> block) {
       return PutQ4KOrQ5K(type, out, block);
     case DType::kQ6_K:
       return PutQ6_K(out, block);
+    default:
+      break;  // never written by a test
   }
   std::abort();
 }

@@ -39,6 +39,8 @@ uint32_t GgmlType(DType type) {
       return 14;
     case DType::kBF16:
       return 30;
+    default:
+      break;
   }
   std::abort();
 }

@@ -35,9 +35,14 @@ TEST(GgufSource, KnowsGgmlsTypesByNumber) {
     size_t row_bytes;  // of 256 values
   };
   const Case cases[] = {
-      {0, DType::kF32, 1024},  {1, DType::kF16, 512},   {2, DType::kQ4_0, 144},
-      {3, DType::kQ4_1, 160},  {8, DType::kQ8_0, 272},  {12, DType::kQ4_K, 144},
-      {13, DType::kQ5_K, 176}, {14, DType::kQ6_K, 210}, {30, DType::kBF16, 512},
+      {0, DType::kF32, 1024},    {1, DType::kF16, 512},
+      {2, DType::kQ4_0, 144},    {3, DType::kQ4_1, 160},
+      {8, DType::kQ8_0, 272},    {12, DType::kQ4_K, 144},
+      {13, DType::kQ5_K, 176},   {14, DType::kQ6_K, 210},
+      {30, DType::kBF16, 512},   {6, DType::kQ5_0, 176},
+      {7, DType::kQ5_1, 192},    {10, DType::kQ2_K, 84},
+      {11, DType::kQ3_K, 110},   {20, DType::kIQ4_NL, 144},
+      {23, DType::kIQ4_XS, 136}, {39, DType::kMXFP4, 136},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(kernels::DTypeName(c.type));
@@ -137,11 +142,11 @@ TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
   };
   const Case cases[] = {
       {[](GgufWriter& w) {
-         w.AddTensor("w", {2, 256}, 11, "x");
+         w.AddTensor("w", {2, 256}, 21, "x");
        },
-       "m.gguf: tensor \"w\" is of ggml's type 11 (Q3_K), which is not "
-       "supported; supported are F32, F16, Q4_0, Q4_1, Q8_0, Q4_K, Q5_K, Q6_K, "
-       "BF16."},
+       "m.gguf: tensor \"w\" is of ggml's type 21 (IQ3_S), which is not "
+       "supported; supported are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, "
+       "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, BF16, MXFP4."},
       {[](GgufWriter& w) {
          w.AddTensor("w", {2, 256}, 999, "x");
        },

@@ -224,7 +224,7 @@ TEST(OpenModel, RefusesFoldersThatDoNotMatchTheirConfig) {
        "one of shape [16]."},
       {"architectures", json::array({"MambaForCausalLM"}),
        absl::StatusCode::kUnimplemented,
-       "\"MambaForCausalLM\", which is not supported; supported are llama"},
+       "\"MambaForCausalLM\", which is not supported; supported are gemma2"},
   };
   const std::string folder = NewPath();
   WriteHuggingFaceFolder(TinyModel(), folder);
@@ -262,10 +262,10 @@ TEST(OpenModel, RefusesWhatAGgufFileHasTooMuch) {
        ": tensor \"blk.0.attn_output.bias\" is not part of a llama model of 2 "
        "layers."},
       {[](GgufWriter& w) {
-         w.AddTensor("blk.0.more.weight", {2, 256}, 10, std::string(168, 'x'));
+         w.AddTensor("blk.0.more.weight", {2, 256}, 21, std::string(168, 'x'));
        },
        absl::StatusCode::kUnimplemented,
-       ": tensor \"blk.0.more.weight\" is of ggml's type 10 (Q2_K), which is "
+       ": tensor \"blk.0.more.weight\" is of ggml's type 21 (IQ3_S), which is "
        "not supported"},
       {[](GgufWriter& w) { w.AddTensorInfo("blk.0.more.weight", {9}, 0, 0); },
        absl::StatusCode::kInvalidArgument, "begins at byte"},

@@ -16,6 +16,26 @@ import numpy as np
 
 BLOCKS = 2
 
+# Bytes of a block, and where its fp16 numbers lie.
+FORMATS = {
+    "Q8_0": (34, [0]),
+    "Q4_0": (18, [0]),
+    "Q4_1": (20, [0, 2]),
+    "Q4_K": (144, [0, 2]),
+    "Q5_K": (176, [0, 2]),
+    "Q6_K": (210, [208]),
+    "Q5_0": (22, [0]),
+    "Q5_1": (24, [0, 2]),
+    "Q2_K": (84, [80, 82]),
+    "Q3_K": (110, [108]),
+    "IQ4_NL": (18, [0]),
+    "IQ4_XS": (136, [0]),
+    "MXFP4": (17, []),
+}
+
+# Of a scale: none, the least subnormal, the largest subnormal, the largest.
+EXTREMES = [0x0000, 0x0001, 0x83FF, 0x7BFF]
+
 
 def half(rng):
     """A finite fp16 of moderate size, as two bytes."""
@@ -23,22 +43,31 @@ def half(rng):
 
 
 def block(name, rng):
-    size = {"Q8_0": 32, "Q4_0": 16, "Q4_1": 16, "Q4_K": 140, "Q5_K": 172,
-            "Q6_K": 208}[name]
-    quants = rng.integers(0, 256, size, dtype=np.uint8).tobytes()
-    if name == "Q6_K":
-        return quants + half(rng)
-    has_min = name in ("Q4_1", "Q4_K", "Q5_K")
-    return half(rng) + (half(rng) if has_min else b"") + quants
+    size, halves = FORMATS[name]
+    data = bytearray(rng.integers(0, 256, size, dtype=np.uint8).tobytes())
+    for at in halves:
+        data[at : at + 2] = half(rng)
+    return bytes(data)
+
+
+def extreme_block(name, scale, fill):
+    """All integers at one end, all scales extreme."""
+    size, halves = FORMATS[name]
+    data = bytearray([fill]) * size
+    for at in halves:
+        data[at : at + 2] = scale.to_bytes(2, "little")
+    return bytes(data)
 
 
 def main():
     rng = np.random.default_rng(1)
-    for name in ("Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q5_K", "Q6_K"):
-        for _ in range(4):
-            data = b"".join(block(name, rng) for _ in range(BLOCKS))
+    for name in FORMATS:
+        rows = [b"".join(block(name, rng) for _ in range(BLOCKS)) for _ in range(4)]
+        rows += [extreme_block(name, scale, 0) + extreme_block(name, scale, 255) for scale in EXTREMES]
+        for data in rows:
             kind = gguf.GGMLQuantizationType[name]
-            values = gguf.quants.dequantize(np.frombuffer(data, np.uint8), kind)
+            with np.errstate(over="ignore"):
+                values = gguf.quants.dequantize(np.frombuffer(data, np.uint8), kind)
             print(name, data.hex(), values.astype("<f4").tobytes().hex())
     for name, dtype in (("F16", np.float16), ("F32", np.float32)):
         special = [0.0, -0.0, 1.0, -2.5, 6e-8, -6.1e-5, 65504.0, np.inf, -np.inf]
