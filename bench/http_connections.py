@@ -2,8 +2,9 @@
 """What connections cost a gateway: its memory with many idle ones, and with many open streams.
 
     bench/http_connections.py --target HOST:PORT --pid PID --idle 10000 --streams 1000
+    bench/http_connections.py --target HOST:PORT --pid PID --idle 3000 --streams 0 --ca FILE
 
-PID is the gateway's. A stream is a chat without an end, read as it comes; the
+With --ca, of the gateway's certificate, connections are over TLS. PID is the gateway's. A stream is a chat without an end, read as it comes; the
 worker should have --max_queued_requests to hold them all.
 """
 
@@ -13,6 +14,7 @@ import pathlib
 import re
 import selectors
 import socket
+import ssl
 import time
 
 GET = b"GET /live HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -24,9 +26,10 @@ def resident_kib(pid):
     return int(re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)[1])
 
 
-def connect(address):
+def connect(address, tls=None):
     host, _, port = address.rpartition(":")
-    return socket.create_connection((host, int(port)))
+    connection = socket.create_connection((host, int(port)))
+    return tls.wrap_socket(connection, server_hostname=host) if tls else connection
 
 
 def ask_once(connection):
@@ -71,23 +74,25 @@ def main():
     parser.add_argument("--streams", type=int, default=1000)
     parser.add_argument("--max_tokens", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--ca")
     options = parser.parse_args()
+    tls = ssl.create_default_context(cafile=options.ca) if options.ca else None
 
     base = resident_kib(options.pid)
     print(f"at first             {base / 1024:8.1f} MiB")
-    idle = [connect(options.target) for _ in range(options.idle)]
+    idle = [connect(options.target, tls) for _ in range(options.idle)]
     for connection in idle:
         ask_once(connection)
     with_idle = resident_kib(options.pid)
     each = (with_idle - base) / options.idle
     print(f"{options.idle:6} idle          {with_idle / 1024:8.1f} MiB, {each:.1f} KiB each")
 
-    streams = [connect(options.target) for _ in range(options.streams)]
+    streams = [connect(options.target, tls) for _ in range(options.streams)]
     for connection in streams:
         start_stream(connection, options.max_tokens)
     accepted, events = read_for(streams, options.seconds)
     with_streams = resident_kib(options.pid)
-    each = (with_streams - with_idle) / options.streams
+    each = (with_streams - with_idle) / max(1, options.streams)
     print(f"{accepted:6} open streams  {with_streams / 1024:8.1f} MiB, {each:.1f} KiB each; {events} events read")
     for connection in idle:
         ask_once(connection)
