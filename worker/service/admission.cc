@@ -197,15 +197,14 @@ void Admission::LookAfter(OutputStream& stream, uint64_t num_taken) {
                    options_.read_timeout.count(), " ms.")));
 }
 
+// Whoever has waited for the calls finds them counted.
 void Admission::Leave(const OutputStream& stream) {
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto call = open_calls_.find(stream.number());
-    if (call == open_calls_.end()) return;
-    timers_.Cancel(call->second.timer);
-    open_calls_.erase(call);
-  }
+  absl::MutexLock lock(&mutex_);
+  const auto call = open_calls_.find(stream.number());
+  if (call == open_calls_.end()) return;
+  timers_.Cancel(call->second.timer);
   counts_.Ended(stream);
+  open_calls_.erase(call);
 }
 
 void Admission::EndCalls(const absl::Status& status) {
