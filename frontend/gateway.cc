@@ -10,6 +10,7 @@
 #include "common/error_reason.h"
 #include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
+#include "frontend/gateway_metrics.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/output_parsing/output_format.h"
@@ -30,6 +31,21 @@ std::string WorkersOf(const GatewayOptions& options) {
                                           : options.worker_discovery;
 }
 
+absl::StatusOr<std::unique_ptr<AccessLog>> OpenAccessLog(
+    const std::string& path) {
+  if (path.empty()) return nullptr;
+  return AccessLog::Open(path, "access_log");
+}
+
+http::Route MetricsRoute(const MetricBoard* metrics) {
+  return {"GET", "/metrics",
+          [metrics](http::Request /*request*/,
+                    const std::shared_ptr<http::ResponseWriter>& writer) {
+            writer->Send(
+                {200, {{"content-type", kMetricsMediaType}}, metrics->Text()});
+          }};
+}
+
 GroupSetOptions RoutingOf(const GatewayOptions& options,
                           const Tokenizer& tokenizer,
                           const Security& security) {
@@ -44,7 +60,7 @@ GroupSetOptions RoutingOf(const GatewayOptions& options,
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
     const GatewayOptions& options, const Tokenizer* tokenizer,
     std::function<void(const ServedModel& model, Ports ports)> on_serving,
-    HealthBoard* health) {
+    HealthBoard* health, MetricBoard* metrics) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const OutputFormat format,
       ChooseOutputFormat(options.tool_call_parser, options.reasoning_parser,
@@ -53,8 +69,9 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
   GatewayOptions chosen = options;
   chosen.pipeline.output_format = format;
   LOCKSTEP_ASSIGN_OR_RETURN(auto security, Security::Start(options.security));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(chosen, tokenizer, std::move(security)));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto access_log, OpenAccessLog(options.access_log));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      chosen, tokenizer, std::move(security), std::move(access_log), metrics));
   gateway->health_ = health;
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -65,6 +82,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
           {.max_request_bytes = kMaxRequestBytes,
            .credentials = MakeServerCredentials(gateway->security_->tls())}));
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
+  gateway->TellMetrics();
   LOG(INFO) << "listening on port " << gateway->ports().grpc
             << ", HTTP on port " << gateway->ports().http
             << "; serving once a worker at " << WorkersOf(options)
@@ -93,13 +111,16 @@ absl::Status Gateway::FindGroups() {
 }
 
 Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
-                 std::unique_ptr<Security> security)
+                 std::unique_ptr<Security> security,
+                 std::unique_ptr<AccessLog> access_log, MetricBoard* metrics)
     : options_(options),
+      metrics_(metrics),
       security_(std::move(security)),
+      ledger_(std::move(access_log)),
       groups_(RoutingOf(options, *tokenizer, *security_),
               MakeRoutingPolicy(options.routing_policy).value()),
       pipeline_(options.pipeline, tokenizer, &groups_),
-      service_(&pipeline_, &groups_, &security_->access()),
+      service_(&pipeline_, &groups_, &security_->access(), &ledger_),
       openai_(&pipeline_, &groups_, &security_->access()) {}
 
 absl::Status Gateway::StartHttp() {
@@ -116,9 +137,24 @@ absl::Status Gateway::StartHttp() {
   options.guard = [this](const http::Request& request) {
     return openai_.Guard(request);
   };
+  options.ledger = &ledger_;
+  std::vector<http::Route> routes = openai_.Routes();
+  if (metrics_ != nullptr) routes.push_back(MetricsRoute(metrics_));
   LOCKSTEP_ASSIGN_OR_RETURN(http_,
-                            http::Server::Start(options, openai_.Routes()));
+                            http::Server::Start(options, std::move(routes)));
   return absl::OkStatus();
+}
+
+void Gateway::TellMetrics() {
+  if (metrics_ == nullptr) return;
+  const GatewayMeters meters = {.groups = &groups_,
+                                .pipeline = &pipeline_,
+                                .ledger = &ledger_,
+                                .openai = &openai_,
+                                .http = http_.get(),
+                                .access_log = ledger_.log()};
+  told_metrics_ = metrics_->Register(
+      [meters](MetricWriter& writer) { CollectGateway(meters, writer); });
 }
 
 Gateway::~Gateway() {
@@ -161,6 +197,7 @@ void Gateway::Stop(absl::Duration grace) {
                   "the gateway is shutting down; try again at another."));
     inflight.AwaitIdle(kEndTimeout);
   }
+  told_metrics_ = {};  // before the server it asks is none any more
   if (http_ != nullptr) http_->Shutdown(absl::Milliseconds(kFlushMs));
   server_->Shutdown(kFlushMs);
   // All have been told to end, and their connections are closed.

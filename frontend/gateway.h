@@ -8,9 +8,12 @@
 
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
+#include "common/metrics/metric_board.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/grpc/inference_service.h"
 #include "frontend/http/server.h"
+#include "frontend/ledger/access_log.h"
+#include "frontend/ledger/request_ledger.h"
 #include "frontend/openai/service.h"
 #include "frontend/options.h"
 #include "frontend/routing/dns_discovery.h"
@@ -39,11 +42,12 @@ class Gateway {
 
   // on_serving: called once, when a group is ready for the first time, on a
   // thread of the gateway's. `tokenizer` must outlive the result, and so must
-  // `health`, which is told whether it is ready; it may be null.
+  // `health`, which is told whether it is ready, and `metrics`, which is told
+  // what there is to count and is what /metrics answers; both may be null.
   static absl::StatusOr<std::unique_ptr<Gateway>> Start(
       const GatewayOptions& options, const Tokenizer* tokenizer,
       std::function<void(const ServedModel& model, Ports ports)> on_serving,
-      HealthBoard* health = nullptr);
+      HealthBoard* health = nullptr, MetricBoard* metrics = nullptr);
 
   // Drains with no time to finish, unless Drain was called.
   ~Gateway();
@@ -58,16 +62,20 @@ class Gateway {
 
  private:
   Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
-          std::unique_ptr<Security> security);
+          std::unique_ptr<Security> security,
+          std::unique_ptr<AccessLog> access_log, MetricBoard* metrics);
   absl::Status StartHttp();
+  void TellMetrics();
   absl::Status FindGroups();
   void OnGroupChange();
   void Enter(Phase phase, absl::string_view detail = "");
   void Stop(absl::Duration grace);
 
   const GatewayOptions options_;
+  MetricBoard* const metrics_;
   // In the order in which each uses the ones before it.
   const std::unique_ptr<Security> security_;
+  RequestLedger ledger_;
   GroupSet groups_;
   Pipeline pipeline_;
   InferenceService service_;
@@ -77,6 +85,7 @@ class Gateway {
   std::function<void(const ServedModel&, Ports)> on_serving_;
   HealthBoard* health_ = nullptr;
   std::unique_ptr<DnsDiscovery> discovery_;  // where groups are found by name
+  MetricBoard::Registration told_metrics_;   // reads all above
 };
 
 }  // namespace lockstep

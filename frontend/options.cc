@@ -20,6 +20,13 @@ DEFINE_string(listen, "0.0.0.0:50051",
 DEFINE_string(health_listen, "127.0.0.1:50054",
               "host:port of the health service, which answers from the start "
               "on; port 0 takes a free one. Empty: none.");
+DEFINE_int32(metrics_port, 9090,
+             "Port of /metrics, which Prometheus scrapes, 1 to 65535; 0: none. "
+             "The HTTP server has it, too.");
+DEFINE_string(access_log, "",
+              "File to which a line of JSON is appended at each request's end; "
+              "- is the standard output. Empty: none. It is opened anew on "
+              "SIGHUP and when it was renamed or removed.");
 DEFINE_string(http_listen, "0.0.0.0:8080",
               "host:port of the HTTP server, which answers as OpenAI's does; "
               "port 0 takes a free one, empty leaves it out.");
@@ -75,6 +82,7 @@ namespace lockstep {
 namespace {
 
 constexpr int kMaxThreads = 256;
+constexpr int kMaxPort = 65'535;
 constexpr int kMaxHttpThreads = 64;
 constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;
@@ -142,6 +150,7 @@ absl::StatusOr<GroupSetOptions> RoutingOptionsFromFlags() {
 std::string GatewayOptions::ToString() const {
   return absl::StrCat(
       "listen=", listen, " health_listen=", health_listen,
+      " metrics_port=", metrics_port, " access_log=", access_log,
       " http_listen=", http_listen, " http_threads=", http_threads,
       " http_max_connections=", http_max_connections,
       " workers=", absl::StrJoin(workers, ","),
@@ -176,6 +185,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
     LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
         "health_listen", FLAGS_health_listen, /*least_port=*/0));
   }
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("metrics_port", FLAGS_metrics_port, 0, kMaxPort));
   if (!FLAGS_http_listen.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckAddressFlag("http_listen", FLAGS_http_listen, /*least_port=*/0));
@@ -198,6 +209,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   GatewayOptions options;
   options.listen = FLAGS_listen;
   options.health_listen = FLAGS_health_listen;
+  options.metrics_port = FLAGS_metrics_port;
+  options.access_log = FLAGS_access_log;
   options.http_listen = FLAGS_http_listen;
   options.http_threads = FLAGS_http_threads;
   options.http_max_connections = FLAGS_http_max_connections;

@@ -16,6 +16,8 @@ namespace lockstep {
 struct GatewayOptions {
   std::string listen;         // host:port, of gRPC
   std::string health_listen;  // host:port; empty: none
+  int metrics_port = 0;       // 0: none
+  std::string access_log;     // a path, - or empty: none
   std::string http_listen;    // host:port; empty: no HTTP
   int http_threads = 2;
   int http_max_connections = 16'384;

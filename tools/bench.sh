@@ -17,7 +17,7 @@ model_flag() {
 start_somewhere() {
   local name=$1 log=$LOGS/$1.log
   : > "$log" # of an earlier run
-  start "$@" --listen=127.0.0.1:0 --health_listen=
+  start "$@" --listen=127.0.0.1:0 --health_listen= --metrics_port=0
   port=$(tail -n +1 -f --pid="$started" "$log" 2> /dev/null |
     sed -n "/^$name: serving .*:\([0-9]*\)\$/{s//\1/p;q}") || true
   [ -n "$port" ] && return

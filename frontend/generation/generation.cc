@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/tracing/trace_context.h"
 #include "frontend/generation/chat_format.h"
 #include "frontend/generation/choice_stream.h"
-#include "frontend/generation/request_log.h"
+#include "frontend/ledger/answer_record.h"
 
 namespace lockstep {
 namespace {
@@ -36,6 +37,7 @@ Generation::Generation(Pipeline* pipeline, size_t request_bytes,
 
 void Generation::Start() {
   started_ = Clock::now();
+  pipeline_->meter().OnStart();
   auto ticket = pipeline_->inflight().Admit(
       request_bytes_, [this](const absl::Status& why) { Cancel(why); });
   if (!ticket.ok()) return End(ticket.status());
@@ -95,6 +97,7 @@ absl::Status Generation::KeepPrompt(const EncodedPrompt& prompt) {
 }
 
 void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
+  pipeline_->meter().OnSend(Clock::now() - started_);
   v1::WorkerGenerateRequest request;
   request.set_request_id(spec_.worker_request_id);
   request.mutable_prompt_token_ids()->Add(prompt_token_ids.begin(),
@@ -108,13 +111,26 @@ void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
     absl::MutexLock lock(&mutex_);
     why = why_cancelled_;
     if (why.ok()) {
-      call_ = std::make_shared<RoutedCall>(
-          &pipeline_->groups(), std::move(request), spec_.deadline, listener);
+      call_ = std::make_shared<RoutedCall>(&pipeline_->groups(),
+                                           std::move(request), MetadataOfCall(),
+                                           spec_.deadline, listener);
     }
     call = call_;
   }
   if (call == nullptr) return End(why);
   call->Start();
+}
+
+// By which the worker's log can be joined to ours.
+CallMetadata Generation::MetadataOfCall() const {
+  if (caller_.record == nullptr) return {};
+  CallMetadata metadata = TraceHeaders(caller_.record->request().trace);
+  metadata.emplace_back("x-request-id", request_id());
+  return metadata;
+}
+
+const std::string& Generation::request_id() const {
+  return spec_.request_id.empty() ? caller_.request_id : spec_.request_id;
 }
 
 void Generation::Cancel(const absl::Status& why) {
@@ -128,9 +144,7 @@ void Generation::Cancel(const absl::Status& why) {
 }
 
 void Generation::OnMessage(const v1::WorkerGenerateResponse& message) {
-  if (message.has_delta() && !first_delta_.has_value()) {
-    first_delta_ = Clock::now();
-  }
+  if (message.has_delta()) MeterTokens(message);
   std::vector<uint32_t> stopped;
   const absl::Status status = answer_.Add(message, &stopped);
   std::shared_ptr<RoutedCall> call;
@@ -146,6 +160,19 @@ void Generation::OnMessage(const v1::WorkerGenerateResponse& message) {
   call->Next();  // fails, and so leads to OnEnd
 }
 
+void Generation::MeterTokens(const v1::WorkerGenerateResponse& message) {
+  GenerationMeter& meter = pipeline_->meter();
+  const Clock::time_point now = Clock::now();
+  meter.OnTokens(message.delta().token_ids_size());
+  if (first_delta_.has_value()) {
+    meter.OnMoreTokens(now - last_delta_);
+  } else {
+    first_delta_ = now;
+    meter.OnFirstTokens(now - started_);
+  }
+  last_delta_ = now;
+}
+
 void Generation::OnEnd(absl::Status status) {
   if (!failure_.ok()) return End(failure_);
   const absl::Status why = why_cancelled();
@@ -158,16 +185,19 @@ absl::Status Generation::why_cancelled() const {
   return why_cancelled_;
 }
 
-void Generation::End(const absl::Status& status) {
-  RequestRecord record;
-  record.request_id =
-      spec_.request_id.empty() ? caller_.request_id : spec_.request_id;
+AnswerRecord Generation::RecordOf(const absl::Status& status) const {
+  AnswerRecord record;
+  record.request_id = request_id();
+  if (caller_.record != nullptr) {
+    record.trace_id = caller_.record->request().trace.trace_id;
+  }
   if (caller_.grant != nullptr) record.key_name = caller_.grant->key_name();
+  const auto model = pipeline_->groups().Model();
+  if (model.ok()) record.model = model->name;
   record.worker_request_id = spec_.worker_request_id;
   record.usage = answer_.summary().usage;
   record.usage.set_prompt_tokens(prompt_tokens_);
   record.usage.set_completion_tokens(answer_.completion_tokens());
-  SpendTokens(answer_.completion_tokens());
   if (first_delta_.has_value()) {
     record.first_token = absl::FromChrono(*first_delta_ - started_);
   }
@@ -175,7 +205,17 @@ void Generation::End(const absl::Status& status) {
   record.finish_reasons = answer_.finish_reasons();
   record.failovers = failovers_;
   record.status = status;
-  LogRequest(record);
+  return record;
+}
+
+void Generation::End(const absl::Status& status) {
+  const AnswerRecord record = RecordOf(status);
+  LogAnswer(record);
+  if (caller_.record != nullptr) caller_.record->AddAnswer(record);
+  pipeline_->meter().OnEnd(status, Clock::now() - started_,
+                           first_delta_.has_value(), prompt_tokens_,
+                           record.usage.cached_tokens());
+  SpendTokens(answer_.completion_tokens());
   caller_.grant = nullptr;
   if (status.ok()) {
     sink_->OnSummary(answer_.summary());

@@ -18,6 +18,7 @@
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
+#include "frontend/ledger/access_record.h"
 #include "frontend/routing/routed_call.h"
 #include "frontend/routing/worker_call.h"
 
@@ -27,6 +28,8 @@ namespace lockstep {
 struct Caller {
   std::string request_id = "-";                  // fit for a log
   std::shared_ptr<AccessGrant> grant = nullptr;  // null: needs no key
+  // The request's entry in the book, which is told of the end. Null: none.
+  std::shared_ptr<AccessRecord> record = nullptr;
 };
 
 // One Generate request on its way: admit → parse, render and encode → send to
@@ -59,9 +62,14 @@ class Generation : private WorkerCall::Listener {
   void SpendTokens(int64_t tokens);
   absl::Status KeepPrompt(const EncodedPrompt& prompt);
   void Send(const std::vector<uint32_t>& prompt_token_ids);
+  // As the client named it, or we for it.
+  const std::string& request_id() const;
+  CallMetadata MetadataOfCall() const;
+  void MeterTokens(const v1::WorkerGenerateResponse& message);
   void OnMessage(const v1::WorkerGenerateResponse& message) override;
   void OnEnd(absl::Status status) override;
   absl::Status why_cancelled() const;  // OK while it is not
+  AnswerRecord RecordOf(const absl::Status& status) const;
   // The terminal event. *this may be gone afterwards.
   void End(const absl::Status& status);
 
@@ -77,6 +85,7 @@ class Generation : private WorkerCall::Listener {
   // Of one stage at a time, each started by the one before it.
   Clock::time_point started_;
   std::optional<Clock::time_point> first_delta_;
+  Clock::time_point last_delta_;
   absl::Status failure_;  // why the call was cancelled, if not by the client
   size_t prompt_tokens_ = 0;
   int failovers_ = 0;

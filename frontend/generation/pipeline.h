@@ -8,6 +8,7 @@
 
 #include "common/text_pool.h"
 #include "frontend/generation/chat_format.h"
+#include "frontend/generation/generation_meter.h"
 #include "frontend/generation/inflight_requests.h"
 #include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec.h"
@@ -54,6 +55,7 @@ class Pipeline {
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const ChatFormat& chat_format() const { return chat_format_; }
   GroupSet& groups() { return *groups_; }
+  GenerationMeter& meter() { return meter_; }
 
  private:
   absl::Status RunAdmitted(size_t bytes, std::function<void()> task);
@@ -61,6 +63,7 @@ class Pipeline {
   const Tokenizer* const tokenizer_;
   const ChatFormat chat_format_;
   GroupSet* const groups_;
+  GenerationMeter meter_;
   InflightRequests inflight_;
   TextPool encode_pool_;
 };

@@ -20,6 +20,7 @@ GenerateReactor::GenerateReactor(Pipeline* pipeline, size_t request_bytes,
                                  std::chrono::system_clock::time_point deadline,
                                  Parser<GenerateSpec> parse, Caller caller)
     : deadline_(deadline),
+      record_(caller.record),
       generation_(pipeline, request_bytes, std::move(parse), this,
                   std::move(caller)) {}
 
@@ -71,7 +72,13 @@ void GenerateReactor::FinishAfterWrites(absl::Status status) {
     }
     status.Update(why_hung_up_);
   }
-  Finish(ToGrpc(status));  // *this may be gone afterwards
+  FinishCall(status);
+}
+
+// *this may be gone afterwards.
+void GenerateReactor::FinishCall(const absl::Status& status) {
+  record_->SetGrpcStatus(status);
+  Finish(ToGrpc(status));
 }
 
 void GenerateReactor::OnWriteDone(bool ok) {
@@ -98,7 +105,7 @@ void GenerateReactor::OnWriteDone(bool ok) {
   }
   if (next != nullptr) StartWrite(next);
   if (resume != nullptr) resume();
-  if (final_status.has_value()) Finish(ToGrpc(*final_status));
+  if (final_status.has_value()) FinishCall(*final_status);
 }
 
 void GenerateReactor::AwaitRoom(std::function<void()> resume) {

@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "frontend/generation/generation.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/generation/response_sink.h"
 #include "frontend/generation/spec.h"
+#include "frontend/ledger/access_record.h"
 #include "proto/inference.pb.h"
 
 namespace lockstep {
@@ -32,7 +34,8 @@ inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                         private ResponseSink {
  public:
-  // `pipeline` must outlive the call. See Generation for `parse`, `caller`.
+  // `pipeline` must outlive the call. See Generation for `parse`, `caller`,
+  // whose record is told how the call ends.
   GenerateReactor(Pipeline* pipeline, size_t request_bytes,
                   std::chrono::system_clock::time_point deadline,
                   Parser<GenerateSpec> parse, Caller caller);
@@ -58,9 +61,11 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void Write(const v1::GenerateResponse& response);
   // Finishes the call once all that was written has gone out.
   void FinishAfterWrites(absl::Status status);
+  void FinishCall(const absl::Status& status);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::chrono::system_clock::time_point deadline_;
+  const std::shared_ptr<AccessRecord> record_;
 
   // gRPC's Start… and Finish, and `resume`, are called without the lock: they
   // may call back.

@@ -1,11 +1,17 @@
 #include "frontend/grpc/inference_service.h"
 
+#include <absl/strings/str_replace.h>
+#include <absl/strings/strip.h>
+#include <absl/time/clock.h>
+
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/grpc_status.h"
+#include "common/request_id.h"
 #include "common/status_macros.h"
+#include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
 #include "frontend/grpc/generate_reactor.h"
@@ -14,11 +20,22 @@
 namespace lockstep {
 namespace {
 
-grpc::ServerUnaryReactor* FinishNow(grpc::CallbackServerContext* context,
-                                    const absl::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+grpc::ServerUnaryReactor* Finish(grpc::ServerUnaryReactor* reactor,
+                                 AccessRecord& record,
+                                 const absl::Status& status) {
+  record.SetGrpcStatus(status);
   reactor->Finish(ToGrpc(status));
   return reactor;
+}
+
+// Of "ipv4:10.0.0.9:4711" and "ipv6:%5B::1%5D:4711" the address.
+std::string ClientOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = absl::StrReplaceAll(
+      context.peer(),
+      {{"%5B", "["}, {"%5D", "]"}, {"ipv4:", ""}, {"ipv6:", ""}});
+  absl::string_view host = absl::string_view(peer).substr(0, peer.rfind(':'));
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  return std::string(host);
 }
 
 absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
@@ -46,17 +63,37 @@ class RefusedStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 }  // namespace
 
 InferenceService::InferenceService(Pipeline* pipeline, const GroupSet* groups,
-                                   const AccessControl* access)
-    : pipeline_(pipeline), groups_(groups), access_(access) {}
+                                   const AccessControl* access,
+                                   RequestLedger* ledger)
+    : pipeline_(pipeline), groups_(groups), access_(access), ledger_(ledger) {}
+
+std::shared_ptr<AccessRecord> InferenceService::Begin(
+    const char* method, const grpc::CallbackServerContext& context) const {
+  AccessRecord::Request entry;
+  entry.surface = "grpc";
+  entry.route = method;
+  entry.client = ClientOf(context);
+  entry.request_id = RequestIdOf(context);
+  entry.trace = TraceOf(context);
+  entry.arrived = absl::Now();
+  return ledger_->Begin(std::move(entry));
+}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  const auto record = Begin("Generate", *context);
   auto grant = access_->Enter(AuthorizationOf(*context));
-  if (!grant.ok()) return new RefusedStream(grant.status());
+  if (!grant.ok()) {
+    record->SetGrpcStatus(grant.status());
+    return new RefusedStream(grant.status());
+  }
+  Caller caller = {.grant = *std::move(grant), .record = record};
+  const std::string& id = record->request().request_id;
+  if (!id.empty()) caller.request_id = id;
   auto* reactor = new GenerateReactor(
       pipeline_, request->Length(), context->deadline(),
       [=, this] { return ParseGenerate(*context, *request); },
-      {.grant = *std::move(grant)});
+      std::move(caller));
   reactor->Start();
   return reactor;
 }
@@ -64,62 +101,67 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
 grpc::ServerUnaryReactor* InferenceService::Tokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  const auto grant = access_->Enter(AuthorizationOf(*context));
-  if (!grant.ok()) return FinishNow(context, grant.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto record = Begin("Tokenize", *context);
+  const auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) return Finish(reactor, *record, grant.status());
   pipeline_->Tokenize(
       request->Length(),
       [=, this] { return ParseTokenize(*context, *request); },
-      AfterRelease(
-          *grant, [reactor, response](absl::StatusOr<EncodedPrompt> encoded) {
-            if (encoded.ok()) {
-              v1::TokenizeResponse message;
-              message.mutable_token_ids()->Add(encoded->token_ids.begin(),
-                                               encoded->token_ids.end());
-              if (encoded->rendered.has_value()) {
-                message.set_text(*std::move(encoded->rendered));
-              }
-              *response = SerializeMessage(message);
-            }
-            reactor->Finish(ToGrpc(encoded.status()));
-          }));
+      AfterRelease(*grant, [reactor, response,
+                            record](absl::StatusOr<EncodedPrompt> encoded) {
+        if (encoded.ok()) {
+          v1::TokenizeResponse message;
+          message.mutable_token_ids()->Add(encoded->token_ids.begin(),
+                                           encoded->token_ids.end());
+          if (encoded->rendered.has_value()) {
+            message.set_text(*std::move(encoded->rendered));
+          }
+          *response = SerializeMessage(message);
+        }
+        Finish(reactor, *record, encoded.status());
+      }));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* InferenceService::Detokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  const auto grant = access_->Enter(AuthorizationOf(*context));
-  if (!grant.ok()) return FinishNow(context, grant.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto record = Begin("Detokenize", *context);
+  const auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) return Finish(reactor, *record, grant.status());
   pipeline_->Detokenize(
       request->Length(),
       [=, this] { return ParseDetokenize(*context, *request); },
-      AfterRelease(*grant,
-                   [reactor, response](absl::StatusOr<std::string> text) {
-                     if (text.ok()) {
-                       v1::DetokenizeResponse message;
-                       message.set_text(*std::move(text));
-                       *response = SerializeMessage(message);
-                     }
-                     reactor->Finish(ToGrpc(text.status()));
-                   }));
+      AfterRelease(*grant, [reactor, response,
+                            record](absl::StatusOr<std::string> text) {
+        if (text.ok()) {
+          v1::DetokenizeResponse message;
+          message.set_text(*std::move(text));
+          *response = SerializeMessage(message);
+        }
+        Finish(reactor, *record, text.status());
+      }));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* InferenceService::ListModels(
     grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
     v1::ListModelsResponse* response) {
-  absl::Status status = access_->Check(AuthorizationOf(*context));
-  if (status.ok()) status = RefuseUnknownFields(*request);
-  if (!status.ok()) return FinishNow(context, status);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto record = Begin("ListModels", *context);
   const auto served = groups_->Model();
-  if (!served.ok()) return FinishNow(context, served.status());
-  v1::ListModelsResponse::Model& model = *response->add_models();
-  model.set_name(served->name);
-  model.set_max_context_tokens(served->max_context_tokens);
-  model.set_vocabulary_size(served->vocabulary_size);
-  return FinishNow(context, absl::OkStatus());
+  absl::Status status = access_->Check(AuthorizationOf(*context));
+  status.Update(RefuseUnknownFields(*request));
+  status.Update(served.status());
+  if (status.ok()) {
+    v1::ListModelsResponse::Model& model = *response->add_models();
+    model.set_name(served->name);
+    model.set_max_context_tokens(served->max_context_tokens);
+    model.set_vocabulary_size(served->vocabulary_size);
+  }
+  return Finish(reactor, *record, status);
 }
 
 absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
@@ -127,6 +169,11 @@ absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
     const grpc::ByteBuffer& request) const {
   v1::GenerateRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
+  if (const std::string id = MetadataOf(context, kRequestIdMetadata);
+      !id.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(kRequestIdMetadata, id));
+    if (!message.has_request_id()) message.set_request_id(id);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   LOCKSTEP_ASSIGN_OR_RETURN(GenerateSpec spec,
                             ParseGenerateRequest(message, model));

@@ -2,17 +2,21 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <memory>
+
 #include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/ledger/access_record.h"
+#include "frontend/ledger/request_ledger.h"
 #include "frontend/routing/group_set.h"
 #include "proto/inference.grpc.pb.h"
 
 namespace lockstep {
 
-// lockstep.v1.Inference: converts, calls the pipeline, converts back.
-// Stateless. Requests arrive as bytes, so that it is ours to say what is wrong
-// with them, and on which thread: an encoding one, as a large request takes
-// long to parse.
+// lockstep.v1.Inference: converts, calls the pipeline, converts back; enters
+// each call into the book. Stateless. Requests arrive as bytes, so that it is
+// ours to say what is wrong with them, and on which thread: an encoding one, as
+// a large request takes long to parse.
 class InferenceService
     : public v1::Inference::WithRawCallbackMethod_Generate<
           v1::Inference::WithRawCallbackMethod_Tokenize<
@@ -22,7 +26,7 @@ class InferenceService
  public:
   // All must outlive every call.
   InferenceService(Pipeline* pipeline, const GroupSet* groups,
-                   const AccessControl* access);
+                   const AccessControl* access, RequestLedger* ledger);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -39,6 +43,8 @@ class InferenceService
       v1::ListModelsResponse* response) override;
 
  private:
+  std::shared_ptr<AccessRecord> Begin(
+      const char* method, const grpc::CallbackServerContext& context) const;
   absl::StatusOr<GenerateSpec> ParseGenerate(
       const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;
@@ -53,6 +59,7 @@ class InferenceService
   Pipeline* const pipeline_;
   const GroupSet* const groups_;
   const AccessControl* const access_;
+  RequestLedger* const ledger_;
 };
 
 }  // namespace lockstep

@@ -33,6 +33,7 @@ void Exchange::Send(Response response) {
   absl::MutexLock lock(&mutex_);
   if (started_) return;
   started_ = ended_ = true;
+  NoteStatus(response.status);
   dropped = std::exchange(on_gone_, nullptr);
   Framing framing;
   framing.content_length = response.body.size();
@@ -47,6 +48,7 @@ void Exchange::StartStream(Response head, std::string keep_alive) {
   absl::MutexLock lock(&mutex_);
   if (started_) return;
   started_ = true;
+  NoteStatus(head.status);
   Framing framing;
   framing.chunked = chunked_ = facts_.version >= 11;
   keep_alive_ = framing.keep_alive = keep_alive_ && chunked_;
@@ -132,12 +134,17 @@ void Exchange::Detach() {
     absl::MutexLock lock(&mutex_);
     if (std::exchange(detached_, true)) return;
     gone_ = !ended_;
+    if (!started_) NoteStatus(AccessRecord::kClientGone);
     pending_.clear();
     resumes.swap(resumes_);
     gone = std::exchange(on_gone_, nullptr);
   }
   if (gone != nullptr) gone();
   for (const auto& resume : resumes) resume();
+}
+
+void Exchange::NoteStatus(int status) {
+  if (facts_.access != nullptr) facts_.access->SetHttpStatus(status);
 }
 
 void Exchange::Append(absl::string_view bytes) {

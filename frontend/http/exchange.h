@@ -12,6 +12,7 @@
 
 #include "frontend/http/message.h"
 #include "frontend/http/response_writer.h"
+#include "frontend/ledger/access_record.h"
 
 namespace lockstep::http {
 
@@ -36,6 +37,8 @@ class Exchange : public ResponseWriter {
     bool keep_alive = true;  // if the answer allows it
     std::string request_id;
     Fields fields = {};  // of the answer, besides the handler's
+    // Is told the status; may be null.
+    std::shared_ptr<AccessRecord> access = nullptr;
   };
 
   // `wake` is called with the lock held whenever there may be something to
@@ -73,6 +76,7 @@ class Exchange : public ResponseWriter {
 
  private:
   void AddFields(Response* response) const;
+  void NoteStatus(int status);
   void Append(absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendFramed(absl::string_view bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -124,5 +124,29 @@ TEST_F(ExchangeTest, AWriterThatIsDroppedIsAnError) {
   EXPECT_TRUE(stream->Take().closes);
 }
 
+TEST_F(ExchangeTest, TellsTheBookTheStatusThatTheClientGot) {
+  const auto code_of = [this](const auto& answer) {
+    const auto access = std::make_shared<AccessRecord>(
+        AccessRecord::Request{.surface = "http"});
+    Exchange::Facts facts;
+    facts.access = access;
+    const auto exchange = Make(facts);
+    answer(*exchange);
+    exchange->Detach();
+    return access->code();
+  };
+  EXPECT_EQ(code_of([](Exchange& e) { e.Send({404, {}, ""}); }), "404");
+  EXPECT_EQ(code_of([](Exchange& e) {
+              e.StartStream({200, {}, ""}, "");
+            }),
+            "200");
+  // It left before there was an answer.
+  EXPECT_EQ(code_of([](Exchange& e) {
+              e.Detach();
+              e.Send({500, {}, ""});
+            }),
+            "499");
+}
+
 }  // namespace
 }  // namespace lockstep::http

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <utility>
 
 #include "frontend/http/plain_stream.h"
@@ -15,6 +16,7 @@ using boost::asio::ip::tcp;
 using Error = boost::system::error_code;
 
 constexpr size_t kScratchBytes = 64 << 10;
+constexpr std::chrono::milliseconds kMeasureLagEvery{100};
 // What a client does not read waits in our buffer, where it is counted.
 constexpr int kSendBufferBytes = 256 << 10;
 
@@ -29,6 +31,11 @@ Error SetOptions(tcp::socket* socket) {
   return failure;
 }
 
+std::string AddressOf(const tcp::socket& socket) {
+  Error gone;
+  return socket.remote_endpoint(gone).address().to_string();
+}
+
 }  // namespace
 
 IoThread::IoThread(const std::string& name, SessionContext context,
@@ -36,6 +43,7 @@ IoThread::IoThread(const std::string& name, SessionContext context,
     : scratch_(kScratchBytes), context_(std::move(context)), tls_(tls) {
   context_.scratch = scratch_.data();
   context_.scratch_bytes = scratch_.size();
+  MeasureLag();
   thread_ = std::thread([this] { io_.run(); });
   pthread_setname_np(thread_.native_handle(), name.c_str());
 }
@@ -57,11 +65,12 @@ void IoThread::Adopt(tcp::socket socket, ConnectionLimits::Place place) {
 
 void IoThread::Begin(tcp::socket socket, ConnectionLimits::Place place) {
   if (SetOptions(&socket)) return;
+  std::string client = AddressOf(socket);
   auto stream = tls_ == nullptr
                     ? MakePlainStream(std::move(socket))
                     : MakeTlsStream(std::move(socket), tls_->Current().get());
-  auto session = std::make_shared<Session>(std::move(stream), &context_,
-                                           [this](Session* ended) {
+  auto session = std::make_shared<Session>(std::move(stream), std::move(client),
+                                           &context_, [this](Session* ended) {
                                              connections_.erase(ended);
                                              EndIfIdle();
                                            });
@@ -82,12 +91,22 @@ void IoThread::Shutdown(absl::Duration grace) {
   boost::asio::post(io_, [this, grace] {
     is_ending_ = true;
     work_.reset();
+    canary_.cancel();
     if (grace <= absl::ZeroDuration()) return ForEach(&Session::Close);
     grace_.expires_after(absl::ToChronoNanoseconds(grace));
     grace_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) ForEach(&Session::Close);
     });
     EndIfIdle();
+  });
+}
+
+void IoThread::MeasureLag() {
+  canary_.expires_after(kMeasureLagEvery);
+  canary_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (cancelled || is_ending_) return;
+    lag_.Observe(std::chrono::steady_clock::now() - canary_.expiry());
+    MeasureLag();
   });
 }
 

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/metrics/histogram.h"
 #include "frontend/http/connection_limits.h"
 #include "frontend/http/session.h"
 #include "frontend/http/tls_contexts.h"
@@ -34,6 +35,10 @@ class IoThread {
 
   boost::asio::io_context& io() { return io_; }
 
+  // How late the thread came to a timer, which it has ten of a second. What is
+  // long here held up all its connections.
+  const Histogram& lag() const { return lag_; }
+
   // Of a socket on io(). Keeps its place as long as the connection.
   void Adopt(boost::asio::ip::tcp::socket socket,
              ConnectionLimits::Place place);
@@ -54,6 +59,7 @@ class IoThread {
              ConnectionLimits::Place place);
   void ForEach(void (Session::*what)());
   void EndIfIdle();
+  void MeasureLag();
 
   std::vector<char> scratch_;
   SessionContext context_;
@@ -62,6 +68,8 @@ class IoThread {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type>
       work_{io_.get_executor()};
   boost::asio::steady_timer grace_{io_};
+  boost::asio::steady_timer canary_{io_};
+  Histogram lag_{kShortBounds};
   bool is_ending_ = false;  // of the thread
   std::unordered_map<Session*, Connection> connections_;
   std::thread thread_;

@@ -3,9 +3,14 @@
 #include <absl/strings/match.h>
 #include <absl/strings/string_view.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace lockstep {
+class AccessRecord;
+}
 
 namespace lockstep::http {
 
@@ -20,6 +25,8 @@ struct Request {
   Fields fields;
   std::string body;
   std::string request_id;  // the client's x-request-id, or one made for it
+  // Its entry in the server's book, if that keeps one.
+  std::shared_ptr<AccessRecord> access;
 
   // The first such field, or nullptr.
   const std::string* Find(absl::string_view name) const {

@@ -76,6 +76,7 @@ Server::Server(const ServerOptions& options, std::vector<Route> routes)
     context.render = options_.render;
     context.guard = options_.guard;
     context.bodies = &bodies_;
+    context.ledger = options_.ledger;
     threads_.push_back(
         std::make_unique<IoThread>(absl::StrCat("http-", i), std::move(context),
                                    tls_.has_value() ? &*tls_ : nullptr));
@@ -97,6 +98,12 @@ absl::Status Server::Listen() {
   }
   port_ = acceptor_->local_endpoint().port();
   return absl::OkStatus();
+}
+
+std::vector<const Histogram*> Server::thread_lags() const {
+  std::vector<const Histogram*> lags;
+  for (const auto& thread : threads_) lags.push_back(&thread->lag());
+  return lags;
 }
 
 void Server::Drain() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/metrics/histogram.h"
 #include "common/security/tls_identity.h"
 #include "frontend/http/byte_budget.h"
 #include "frontend/http/connection_limits.h"
@@ -20,6 +21,7 @@
 #include "frontend/http/router.h"
 #include "frontend/http/session.h"
 #include "frontend/http/tls_contexts.h"
+#include "frontend/ledger/request_ledger.h"
 
 namespace lockstep::http {
 
@@ -32,6 +34,7 @@ struct ServerOptions {
   // Must outlive the server. Null: without TLS.
   const TlsIdentity* tls = nullptr;
   std::vector<std::string> allowed_origins = {};  // see CrossOrigin
+  RequestLedger* ledger = nullptr;  // of all requests; outlives the server
   RequestLimits limits;
   // Of all bodies that are being read.
   size_t max_body_bytes = size_t{512} << 20;
@@ -59,6 +62,9 @@ class Server {
 
   int port() const { return port_; }
   int connections() const { return connections_.number(); }
+
+  // How late each I/O thread comes to what is due; not after Shutdown.
+  std::vector<const Histogram*> thread_lags() const;
 
   // Goes on to accept, so that probes are answered, but keeps no connection
   // open behind its answer and closes those that are idle.

@@ -1,10 +1,16 @@
 #include "frontend/http/session.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
+#include <vector>
 
 #include "common/request_id.h"
+#include "common/tracing/trace_context.h"
 
 namespace lockstep::http {
 namespace {
@@ -14,11 +20,22 @@ constexpr size_t kMaxAheadBytes = 64 << 10;
 // That a refused client may still send until it reads why.
 constexpr size_t kMaxLingerBytes = 1 << 20;
 
+// The values of all fields of a name, as one list. Two of traceparent are none
+// then, as they should be.
+std::string Join(const Request& request, absl::string_view name) {
+  std::vector<absl::string_view> values;
+  for (const auto& [key, value] : request.fields) {
+    if (absl::EqualsIgnoreCase(key, name)) values.push_back(value);
+  }
+  return absl::StrJoin(values, ",");
+}
+
 }  // namespace
 
-Session::Session(std::unique_ptr<ByteStream> stream, SessionContext* context,
-                 std::function<void(Session*)> on_end)
+Session::Session(std::unique_ptr<ByteStream> stream, std::string client,
+                 SessionContext* context, std::function<void(Session*)> on_end)
     : stream_(std::move(stream)),
+      client_(std::move(client)),
       context_(context),
       on_end_(std::move(on_end)),
       timer_(stream_->executor()) {}
@@ -106,6 +123,7 @@ size_t Session::ReadRequests(const absl::string_view all) {
     if (phase_ == Phase::kIdle) {
       phase_ = Phase::kHeader;
       admission_ = {};
+      arrived_ = absl::Now();
       reader_.emplace(context_->limits);
       timer_.Set(context_->timeouts.header);
     }
@@ -171,11 +189,12 @@ void Session::Dispatch() {
   if (admission_.route == nullptr) {
     preflight = context_->cross_origin->PreflightFields(head, admission_.allow);
   }
-  OpenExchange(head.method == "HEAD", !reader_->wants_close());
+  auto access = OpenExchange(head.method == "HEAD", !reader_->wants_close());
   const auto writer = Exchange::WriterOf(exchange_);
   Request request = reader_->TakeRequest();
   request.request_id = admission_.request_id;
   request.wildcard = std::move(admission_.wildcard);
+  request.access = std::move(access);
   reader_.reset();
   GiveBodyBudget();
   if (admission_.route == nullptr) {
@@ -203,7 +222,8 @@ void Session::Refuse(Refusal refusal) {
   exchange_->Send(std::move(response));
 }
 
-void Session::OpenExchange(bool is_head, bool keep_alive) {
+std::shared_ptr<AccessRecord> Session::OpenExchange(bool is_head,
+                                                    bool keep_alive) {
   phase_ = Phase::kAnswer;
   timer_.Clear();
   Exchange::Facts facts;
@@ -217,12 +237,34 @@ void Session::OpenExchange(bool is_head, bool keep_alive) {
   if (reader_->has_header()) {
     facts.fields = context_->cross_origin->AnswerFields(reader_->request());
   }
+  facts.access = EnterIntoLedger();
+  const std::shared_ptr<AccessRecord> access = facts.access;
   const auto wake = [executor = stream_->executor(), weak = weak_from_this()] {
     boost::asio::post(executor, [weak] {
       if (const auto session = weak.lock()) session->Flush();
     });
   };
   exchange_ = std::make_shared<Exchange>(std::move(facts), wake);
+  return access;
+}
+
+std::shared_ptr<AccessRecord> Session::EnterIntoLedger() const {
+  if (context_->ledger == nullptr) return nullptr;
+  AccessRecord::Request entry;
+  entry.surface = "http";
+  entry.route = admission_.route == nullptr ? "none" : admission_.route->path;
+  entry.client = client_;
+  entry.request_id = admission_.request_id;
+  entry.arrived = arrived_;
+  std::string traceparent, tracestate;
+  if (reader_->has_header()) {
+    const Request& request = reader_->request();
+    entry.method = request.method;
+    traceparent = Join(request, "traceparent");
+    tracestate = Join(request, "tracestate");
+  }
+  entry.trace = ContinueTrace(traceparent, tracestate);
+  return context_->ledger->Begin(std::move(entry));
 }
 
 void Session::Flush() {

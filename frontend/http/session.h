@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/strings/string_view.h>
+#include <absl/time/time.h>
 
 #include <chrono>
 #include <cstddef>
@@ -17,6 +18,8 @@
 #include "frontend/http/request_gate.h"
 #include "frontend/http/request_reader.h"
 #include "frontend/http/router.h"
+#include "frontend/ledger/access_record.h"
+#include "frontend/ledger/request_ledger.h"
 
 namespace lockstep::http {
 
@@ -40,8 +43,9 @@ struct SessionContext {
   std::function<Response(const Refusal& refusal)> render;
   // Whether a request for a route is refused by its header; null: never.
   std::function<Refusal(const Request& request)> guard;
-  ByteBudget* bodies;  // of requests that are being read
-  char* scratch;       // what is read passes through it
+  ByteBudget* bodies;     // of requests that are being read
+  RequestLedger* ledger;  // of all requests; may be null
+  char* scratch;          // what is read passes through it
   size_t scratch_bytes;
   bool draining = false;
 };
@@ -57,9 +61,9 @@ struct SessionContext {
 // once, when it has closed.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  // `context` must outlive this.
-  Session(std::unique_ptr<ByteStream> stream, SessionContext* context,
-          std::function<void(Session*)> on_end);
+  // `client` is its address, for the ledger; `context` must outlive this.
+  Session(std::unique_ptr<ByteStream> stream, std::string client,
+          SessionContext* context, std::function<void(Session*)> on_end);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -95,7 +99,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Answers by itself, and closes: what follows can not be told from the rest.
   // By value: it may be the reader's, which this ends.
   void Refuse(Refusal refusal);
-  void OpenExchange(bool is_head, bool keep_alive);
+  // Enters the request into the ledger; the result may be null.
+  std::shared_ptr<AccessRecord> OpenExchange(bool is_head, bool keep_alive);
+  std::shared_ptr<AccessRecord> EnterIntoLedger() const;
 
   void Flush();
   void WriteSome();
@@ -105,6 +111,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnDeadline();
 
   const std::unique_ptr<ByteStream> stream_;
+  const std::string client_;  // its address
   SessionContext* const context_;
   const std::function<void(Session*)> on_end_;
   DeadlineTimer timer_;
@@ -114,6 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string input_;        // read and not used yet
   std::optional<RequestReader> reader_;
   Admission admission_;
+  absl::Time arrived_;
   size_t budgeted_bytes_ = 0;
   size_t lingered_bytes_ = 0;
 

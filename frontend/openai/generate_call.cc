@@ -29,9 +29,10 @@ class GenerateCall::Part : private ResponseSink {
        Parser<GenerateSpec> parse)
       : call_(call),
         prompt_(prompt),
-        generation_(
-            call->pipeline_, request_bytes, std::move(parse), this,
-            {.request_id = call->request_.request_id, .grant = call->grant_}) {}
+        generation_(call->pipeline_, request_bytes, std::move(parse), this,
+                    {.request_id = call->request_.request_id,
+                     .grant = call->grant_,
+                     .record = call->request_.access}) {}
 
   Generation& generation() { return generation_; }
 

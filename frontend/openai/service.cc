@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
 #include "frontend/access/open_routes.h"
@@ -18,7 +19,6 @@ namespace lockstep::openai {
 namespace {
 
 constexpr char kJson[] = "application/json";
-constexpr char kVersion[] = "0.1.0";
 
 http::Response JsonResponse(const Json& json) {
   return {200, {{"content-type", kJson}}, Dump(json)};

@@ -49,6 +49,7 @@ Balancer::Share Balancer::Pick(const RouteRequest& request, int64_t sequences,
   share.tokens = route.tokens;
   share.sequences = sequences;
   Group& group = groups_.at(share.group);
+  ++group.requests;
   group.sent_tokens += share.tokens;
   group.waiting_tokens += share.tokens;
   group.unaccepted_tokens += share.tokens;
@@ -127,6 +128,13 @@ void Balancer::OnEnd(const Share& share) {
     group.unaccepted_tokens -= share.tokens;
     group.unaccepted_sequences -= share.sequences;
   }
+}
+
+Balancer::Status Balancer::StatusOf(GroupId id, absl::Time now) const {
+  const Group& group = groups_.at(id);
+  return {.requests = group.requests,
+          .view = ViewOf(id, group),
+          .breaker = group.breaker.state(now)};
 }
 
 int Balancer::num_open() const {

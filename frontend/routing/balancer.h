@@ -82,6 +82,14 @@ class Balancer {
   // Once, last.
   void OnEnd(const Share& share);
 
+  // What is known of a group, for those who watch.
+  struct Status {
+    uint64_t requests = 0;  // sent to it
+    GroupView view;
+    CircuitBreaker::State breaker = CircuitBreaker::State::kClosed;
+  };
+  Status StatusOf(GroupId id, absl::Time now) const;
+
   // Groups whose breaker is not closed.
   int num_open() const;
 
@@ -89,6 +97,7 @@ class Balancer {
   struct Group {
     uint64_t key;
     CircuitBreaker breaker;
+    uint64_t requests = 0;
     GroupLoad load;  // the last report's
     uint64_t num_reports = 0;
     absl::Time reported_at = absl::InfiniteFuture();

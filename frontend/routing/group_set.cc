@@ -243,6 +243,18 @@ int GroupSet::num_ready() const {
       [](const auto& entry) { return entry.second->model != nullptr; }));
 }
 
+std::vector<GroupSet::GroupStatus> GroupSet::statuses() const {
+  const absl::Time now = RoutingNow();
+  std::vector<GroupStatus> statuses;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, member] : members_) {
+    statuses.push_back({.address = member->client->address(),
+                        .is_ready = member->model != nullptr,
+                        .balance = balancer_.StatusOf(id, now)});
+  }
+  return statuses;
+}
+
 void GroupSet::OnRequest() {
   absl::MutexLock lock(&mutex_);
   budget_.OnRequest();

@@ -101,6 +101,13 @@ class GroupSet {
 
   int num_ready() const;
 
+  struct GroupStatus {
+    std::string address;
+    bool is_ready = false;
+    Balancer::Status balance;
+  };
+  std::vector<GroupStatus> statuses() const;
+
   // Of a request, before it is first sent; of one more try before its first
   // token, which may be refused.
   void OnRequest();
@@ -109,6 +116,7 @@ class GroupSet {
   const GroupSetOptions& options() const { return options_; }
   TimerThread& timers() { return timers_; }
   RoutingCounters& counters() { return counters_; }
+  const RoutingCounters& counters() const { return counters_; }
 
  private:
   struct Member {

@@ -21,10 +21,11 @@ constexpr char kCancelled[] = "the call was cancelled.";
 }  // namespace
 
 RoutedCall::RoutedCall(GroupSet* groups, v1::WorkerGenerateRequest request,
-                       SystemClock::time_point deadline,
+                       CallMetadata metadata, SystemClock::time_point deadline,
                        WorkerCall::Listener* listener)
     : groups_(groups),
       listener_(listener),
+      metadata_(std::move(metadata)),
       client_deadline_(deadline),
       deadline_(std::min(deadline, SystemClock::now() +
                                        absl::ToChronoMilliseconds(
@@ -58,8 +59,8 @@ void RoutedCall::Attempt() {
 
 void RoutedCall::AttemptAt(GroupSet::Lease lease) {
   lease_.emplace(std::move(lease));
-  std::shared_ptr<WorkerCall> call =
-      lease_->client().Generate(point_.NextRequest(), deadline_, this);
+  std::shared_ptr<WorkerCall> call = lease_->client().Generate(
+      point_.NextRequest(), metadata_, deadline_, this);
   bool is_cancelled = false;
   {
     absl::MutexLock lock(&mutex_);

@@ -26,7 +26,8 @@ namespace lockstep {
 // listener it is one WorkerCall: a group that is lost is replaced by another
 // that gives the same bits, and the messages go on where they were.
 //
-//   auto call = std::make_shared<RoutedCall>(&groups, request, deadline, this);
+//   auto call = std::make_shared<RoutedCall>(&groups, request, metadata,
+//                                            deadline, this);
 //   call->Start();                      // then OnMessage or OnEnd
 //   void OnMessage(message) { …; call_->Next(); }
 //
@@ -36,7 +37,9 @@ namespace lockstep {
 class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
                    private WorkerCall::Listener {
  public:
+  // `metadata` goes with the call to each group.
   RoutedCall(GroupSet* groups, v1::WorkerGenerateRequest request,
+             CallMetadata metadata,
              std::chrono::system_clock::time_point deadline,
              WorkerCall::Listener* listener);
 
@@ -78,6 +81,7 @@ class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
 
   GroupSet* const groups_;
   WorkerCall::Listener* const listener_;
+  const CallMetadata metadata_;
   const std::chrono::system_clock::time_point client_deadline_;
   const std::chrono::system_clock::time_point deadline_;
 

@@ -133,8 +133,8 @@ class RoutedCallTest : public ::testing::Test {
 
   void Begin() {
     client_.call = std::make_shared<RoutedCall>(
-        groups_.get(), request_, std::chrono::system_clock::time_point::max(),
-        &client_);
+        groups_.get(), request_, CallMetadata(),
+        std::chrono::system_clock::time_point::max(), &client_);
     client_.call->Start();
   }
   void Run(const std::vector<Script>& scripts) {

@@ -13,6 +13,7 @@ namespace lockstep {
 WorkerCall::WorkerCall(std::shared_ptr<v1::Worker::Stub> stub,
                        const std::string& address,
                        v1::WorkerGenerateRequest request,
+                       const CallMetadata& metadata,
                        std::chrono::system_clock::time_point deadline,
                        Listener* listener)
     : stub_(std::move(stub)),
@@ -20,6 +21,7 @@ WorkerCall::WorkerCall(std::shared_ptr<v1::Worker::Stub> stub,
       request_(std::move(request)),
       listener_(listener) {
   context_.set_deadline(deadline);
+  for (const auto& [name, value] : metadata) context_.AddMetadata(name, value);
 }
 
 void WorkerCall::Start() {

@@ -6,16 +6,21 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "proto/worker.grpc.pb.h"
 
 namespace lockstep {
 
+// (name, value), names in lower case.
+using CallMetadata = std::vector<std::pair<std::string, std::string>>;
+
 // One Generate call at a worker. Messages are read one at a time, each when it
 // is asked for: a reader that stops asking fills the worker's buffer of this
 // stream, and only that.
 //
-//   WorkerCall call(stub, address, request, deadline, this);
+//   WorkerCall call(stub, address, request, metadata, deadline, this);
 //   call.Start();                       // then OnMessage or OnEnd
 //   void OnMessage(message) { …; call_->Next(); }
 //
@@ -36,7 +41,7 @@ class WorkerCall : private grpc::ClientReadReactor<v1::WorkerGenerateResponse> {
   };
 
   WorkerCall(std::shared_ptr<v1::Worker::Stub> stub, const std::string& address,
-             v1::WorkerGenerateRequest request,
+             v1::WorkerGenerateRequest request, const CallMetadata& metadata,
              std::chrono::system_clock::time_point deadline,
              Listener* listener);
 

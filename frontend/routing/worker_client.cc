@@ -39,13 +39,13 @@ std::shared_ptr<WorkerClient::Stubs> WorkerClient::stubs() {
 }
 
 std::unique_ptr<WorkerCall> WorkerClient::Generate(
-    v1::WorkerGenerateRequest request,
+    v1::WorkerGenerateRequest request, const CallMetadata& metadata,
     std::chrono::system_clock::time_point deadline,
     WorkerCall::Listener* listener) {
   const auto held = stubs();
   return std::make_unique<WorkerCall>(
       std::shared_ptr<v1::Worker::Stub>(held, &held->worker), address_,
-      std::move(request), deadline, listener);
+      std::move(request), metadata, deadline, listener);
 }
 
 void WorkerClient::Abort(const std::string& request_id,

@@ -26,9 +26,10 @@ class WorkerClient {
 
   const std::string& address() const { return address_; }
 
-  // The call is not started yet. `listener` must outlive it.
+  // The call is not started yet; `metadata` goes with it. `listener` must
+  // outlive it.
   std::unique_ptr<WorkerCall> Generate(
-      v1::WorkerGenerateRequest request,
+      v1::WorkerGenerateRequest request, const CallMetadata& metadata,
       std::chrono::system_clock::time_point deadline,
       WorkerCall::Listener* listener);
 

@@ -62,7 +62,7 @@ TEST(WorkerClient, StreamsAnAnswer) {
   worker.Start();
   WorkerClient client(worker.address());
   Reader reader;
-  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.Read(client.Generate({}, {}, kNoDeadline, &reader));
   reader.ended.WaitForNotification();
   EXPECT_TRUE(reader.end.ok()) << reader.end;
   EXPECT_EQ(reader.messages.size(), 6);
@@ -74,7 +74,7 @@ TEST(WorkerClient, NothingIsReadThatWasNotAskedFor) {
   worker.Start();
   WorkerClient client(worker.address());
   Reader reader(/*most=*/2);
-  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.Read(client.Generate({}, {}, kNoDeadline, &reader));
   reader.paused.WaitForNotification();
   EXPECT_EQ(reader.messages.size(), 2);
   EXPECT_FALSE(reader.ended.HasBeenNotified());
@@ -93,7 +93,7 @@ TEST(WorkerClient, ACancelledCallEndsWithTheNextRead) {
   worker.Start();
   WorkerClient client(worker.address());
   Reader reader(/*most=*/4);
-  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.Read(client.Generate({}, {}, kNoDeadline, &reader));
   reader.paused.WaitForNotification();
   reader.call().Cancel();
   worker.WaitForCancels(1);
@@ -108,7 +108,7 @@ TEST(WorkerClient, AWorkerThatIsNotThereIsNamed) {
   worker.Stop();
   WorkerClient client(worker.address());
   Reader reader;
-  reader.Read(client.Generate({}, kNoDeadline, &reader));
+  reader.Read(client.Generate({}, {}, kNoDeadline, &reader));
   reader.ended.WaitForNotification();
   EXPECT_EQ(reader.end.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(absl::StartsWith(

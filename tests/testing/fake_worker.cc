@@ -191,6 +191,11 @@ std::vector<v1::AbortRequest> FakeWorker::aborts() const {
   return aborts_;
 }
 
+std::map<std::string, std::string> FakeWorker::metadata() const {
+  absl::MutexLock lock(&mutex_);
+  return metadata_;
+}
+
 int FakeWorker::messages_written() const {
   absl::MutexLock lock(&mutex_);
   return messages_written_;
@@ -221,13 +226,18 @@ void FakeWorker::WaitForModelInfos(int number) {
 }
 
 grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* FakeWorker::Generate(
-    grpc::CallbackServerContext*, const v1::WorkerGenerateRequest* request) {
+    grpc::CallbackServerContext* context,
+    const v1::WorkerGenerateRequest* request) {
   Call* call = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     call = new Call(this, request->request_id(), script_(*request));
     calls_[request->request_id()] = call;
     requests_.push_back(*request);
+    metadata_.clear();
+    for (const auto& [name, value] : context->client_metadata()) {
+      metadata_[{name.data(), name.size()}] = {value.data(), value.size()};
+    }
   }
   call->Advance();
   return call;

@@ -84,6 +84,8 @@ class FakeWorker : private v1::Worker::CallbackService {
 
   std::vector<v1::WorkerGenerateRequest> requests() const;
   std::vector<v1::AbortRequest> aborts() const;
+  // Of the last Generate call.
+  std::map<std::string, std::string> metadata() const;
   int messages_written() const;
   // Blocks until so many Generate calls have come, or were cancelled, or the
   // model was asked for so often.
@@ -119,6 +121,7 @@ class FakeWorker : private v1::Worker::CallbackService {
   std::map<std::string, Call*> calls_ ABSL_GUARDED_BY(mutex_);  // by request id
   std::vector<v1::WorkerGenerateRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::AbortRequest> aborts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> metadata_ ABSL_GUARDED_BY(mutex_);
   int messages_written_ ABSL_GUARDED_BY(mutex_) = 0;
   int cancels_ ABSL_GUARDED_BY(mutex_) = 0;
   int model_infos_ ABSL_GUARDED_BY(mutex_) = 0;

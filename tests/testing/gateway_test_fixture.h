@@ -14,7 +14,9 @@
 #include "common/grpc_server.h"
 #include "common/health.pb.h"
 #include "common/health/health_board.h"
+#include "common/metrics/metric_board.h"
 #include "frontend/gateway.h"
+#include "frontend/gateway_metrics.h"
 #include "proto/inference.grpc.pb.h"
 #include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/fake_worker.h"
@@ -76,7 +78,7 @@ class GatewayTest : public ::testing::Test {
           EXPECT_NE(ports.grpc, 0);
           serving_.Notify();
         },
-        &health_);
+        &health_, &metrics_);
     EXPECT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     grpc::ChannelArguments arguments = ChannelArguments();
@@ -106,6 +108,7 @@ class GatewayTest : public ::testing::Test {
   }
 
   HealthBoard health_;
+  MetricBoard metrics_{GatewayMetrics()};
   FakeWorker worker_;
   FakeTokenizer tokenizer_;
   absl::Notification serving_;

@@ -270,8 +270,8 @@ class LockstepTest(unittest.TestCase):
         self.assertEqual(
             self.events(),
             [
-                "worker --model=m --threads=2 --listen=127.0.0.1:0 --health_listen=",
-                "gateway --model=m --workers=127.0.0.1:1234 --http_listen= --listen=127.0.0.1:0 --health_listen=",
+                "worker --model=m --threads=2 --listen=127.0.0.1:0 --health_listen= --metrics_port=0",
+                "gateway --model=m --workers=127.0.0.1:1234 --http_listen= --listen=127.0.0.1:0 --health_listen= --metrics_port=0",
                 "serving_bench --target=127.0.0.1:1234 --model=m --threads=2 --clients=4",
                 "gateway stops",
                 "worker stops",

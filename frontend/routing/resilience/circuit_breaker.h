@@ -23,6 +23,8 @@ class CircuitBreaker {
     absl::Duration longest_pause = absl::Seconds(60);
   };
 
+  enum class State { kClosed, kHalfOpen, kOpen };
+
   explicit CircuitBreaker(const Options& options) : options_(options) {}
 
   bool Allows(absl::Time now) const;
@@ -38,6 +40,10 @@ class CircuitBreaker {
   // The group's processes are new.
   void Reset() { *this = CircuitBreaker(options_); }
 
+  State state(absl::Time now) const {
+    if (!is_open()) return State::kClosed;
+    return now < open_until_ ? State::kOpen : State::kHalfOpen;
+  }
   bool is_open() const { return open_until_ != absl::InfinitePast(); }
 
  private:

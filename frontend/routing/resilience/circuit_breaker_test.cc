@@ -54,15 +54,20 @@ TEST_F(CircuitBreakerTest, OldFailuresDoNotCount) {
 }
 
 TEST_F(CircuitBreakerTest, LetsOneProbeThroughAndClosesWhenItSucceeds) {
+  using State = CircuitBreaker::State;
+  EXPECT_EQ(breaker_.state(now_), State::kClosed);
   Fail(5);
   Pass(9);
   EXPECT_FALSE(breaker_.Allows(now_));
+  EXPECT_EQ(breaker_.state(now_), State::kOpen);
   Pass(1);
   EXPECT_TRUE(breaker_.Allows(now_));
   breaker_.OnStart(now_);
   EXPECT_FALSE(breaker_.Allows(now_));
+  EXPECT_EQ(breaker_.state(now_), State::kHalfOpen);
   breaker_.OnSuccess(now_);
   EXPECT_TRUE(breaker_.Allows(now_));
+  EXPECT_EQ(breaker_.state(now_), State::kClosed);
   EXPECT_FALSE(breaker_.is_open());
 }
 

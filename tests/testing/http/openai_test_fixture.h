@@ -17,6 +17,10 @@ namespace lockstep::testing {
 //   }
 class OpenAiTest : public GatewayTest {
  protected:
+  explicit OpenAiTest(
+      const std::function<void(GatewayOptions*)>& adjust = nullptr)
+      : GatewayTest(adjust) {}
+
   // What the user says, where nothing else is said.
   static nlohmann::json Hi() {
     return nlohmann::json::array({{{"role", "user"}, {"content", "hi"}}});

@@ -1,15 +1,18 @@
-#include "frontend/generation/request_log.h"
+#include "frontend/ledger/answer_record.h"
 
 #include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 
 namespace lockstep {
 
-std::string FormatRequest(const RequestRecord& record) {
+std::string FormatAnswer(const AnswerRecord& record) {
   std::string line = absl::StrCat("request ", record.request_id);
   if (!record.worker_request_id.empty() &&
       record.worker_request_id != record.request_id) {
     absl::StrAppend(&line, " worker_request=", record.worker_request_id);
+  }
+  if (!record.trace_id.empty()) {
+    absl::StrAppend(&line, " trace=", record.trace_id);
   }
   if (!record.key_name.empty()) {
     absl::StrAppend(&line, " key=", record.key_name);
@@ -35,8 +38,8 @@ std::string FormatRequest(const RequestRecord& record) {
   return line;
 }
 
-void LogRequest(const RequestRecord& record) {
-  LOG(INFO) << FormatRequest(record);
+void LogAnswer(const AnswerRecord& record) {
+  LOG(INFO) << FormatAnswer(record);
   LOG_IF(ERROR, absl::IsInternal(record.status))
       << "request " << record.request_id
       << " failed by a fault: " << record.status.message();

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "common/metrics/metric_writer.h"
+#include "frontend/ledger/access_log.h"
+#include "frontend/ledger/request_ledger.h"
+#include "frontend/generation/pipeline.h"
+#include "frontend/http/server.h"
+#include "frontend/openai/service.h"
+#include "frontend/routing/group_set.h"
+
+namespace lockstep {
+
+// Every metric of the binary `gateway`: docs/metrics.md is this table in words.
+// vLLM's names are the workers', so that a sum over all programs counts each
+// token once.
+std::vector<MetricInfo> GatewayMetrics();
+
+// Where the values are; all may be read on any thread.
+struct GatewayMeters {
+  GroupSet* groups = nullptr;
+  Pipeline* pipeline = nullptr;
+  const RequestLedger* ledger = nullptr;
+  const openai::Service* openai = nullptr;
+  const http::Server* http = nullptr;     // null: there is none
+  const AccessLog* access_log = nullptr;  // null: there is none
+};
+void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer);
+
+}  // namespace lockstep
