@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The plain manifests hold together, with each other and with the binaries."""
 
-import functools
 import pathlib
 import os
 import re
@@ -10,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+import binaries
 import manifests
 
 DEPLOY = pathlib.Path(os.path.realpath(__file__)).parent
@@ -17,8 +17,6 @@ ROOT = DEPLOY.parent
 FOLDERS = sorted(path.parent for path in (DEPLOY / "kustomize").glob("*/manifests.yaml"))
 
 LEAST_MARGIN_S = 5
-DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
-OPTIONS = {"gateway": "frontend", "worker": "worker", "tokenizer": "tokenizer_service"}
 HEALTH_SERVICES = {
     "gateway": {"liveness", "readiness"},
     "worker": {"liveness", "readiness"},
@@ -26,13 +24,6 @@ HEALTH_SERVICES = {
 }
 # What a tokenizer's running calls get; a constant of its main.cc.
 TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
-
-
-@functools.cache
-def flags_of(program):
-    """The flags a binary defines: its own and those of what it may be built with."""
-    folder = ROOT / OPTIONS[program]
-    return set(DEFINED_FLAG.findall("".join(p.read_text() for p in [*folder.glob("*.cc"), *ROOT.glob("common/*.cc")])))
 
 
 def drain_s(pod):
@@ -74,7 +65,7 @@ class ManifestsTest(unittest.TestCase):
     def test_flags_exist(self):
         for _, pods in self.each():
             for pod in pods:
-                self.assertLessEqual(set(pod.flags), flags_of(pod.program), pod.name)
+                self.assertLessEqual(set(pod.flags), binaries.flags_of(pod.program), pod.name)
 
     def test_ports_are_those_that_programs_listen_on(self):
         for _, pods in self.each():

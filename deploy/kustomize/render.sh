@@ -13,7 +13,7 @@ for values in "$chart"/ci/*.yaml; do
   name=$(basename "$values" .yaml)
   mkdir -p "$into/$name"
   # Its comments say where in the chart an object comes from.
-  "$helm" template lockstep "$chart" --values "$values" | sed '/^# Source: /d' > "$into/$name/manifests.yaml"
+  "$helm" template lockstep "$chart" --namespace lockstep --values "$values" | sed '/^# Source: /d' > "$into/$name/manifests.yaml"
   cat > "$into/$name/kustomization.yaml" << END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization

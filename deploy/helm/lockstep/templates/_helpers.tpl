@@ -99,3 +99,11 @@ name: models
   labelSelector: {matchLabels: {{ toJson $.selector }}}
 {{- end }}
 {{- end -}}
+
+{{- /* Of a NetworkPolicy: who may read metrics. */ -}}
+{{- define "lockstep.scrapers" -}}
+{{- with .Values.networkPolicy.monitoring }}
+- ports: [{port: metrics}]
+  from: {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}

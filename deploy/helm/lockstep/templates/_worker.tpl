@@ -31,6 +31,7 @@ spec:
       ports:
         - {name: grpc, containerPort: 50052}
         - {name: health, containerPort: 50053}
+        - {name: metrics, containerPort: 9091}
         {{- if .several }}
         - {name: rendezvous, containerPort: 7000}
         {{- end }}
@@ -42,9 +43,13 @@ spec:
       livenessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "liveness" "period" 10 "failures" 6) | nindent 8 }}
       volumeMounts:
         - {name: models, mountPath: /models, readOnly: true}
+        {{- if $worker.shmSize }}
         - {name: shm, mountPath: /dev/shm}
+        {{- end }}
   volumes:
     - {{ include "lockstep.modelVolume" .root | nindent 6 | trim }}
+    {{- with $worker.shmSize }}
     - name: shm
-      emptyDir: {medium: Memory, sizeLimit: {{ $worker.shmSize }}}
+      emptyDir: {medium: Memory, sizeLimit: {{ . }}}
+    {{- end }}
 {{- end -}}
