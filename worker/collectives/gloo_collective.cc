@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
-#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/operation.h"
 #include "worker/collectives/rank_sum.h"
 
@@ -136,9 +136,8 @@ absl::Status GlooCollective::Exchange(uint64_t operation,
                                       const GlooMesh::Layout& layout) {
   const absl::Status exchanged = mesh_->Exchange(layout, timeout_);
   if (absl::IsDeadlineExceeded(exchanged)) {
-    return BlameRank(BlamedRank(exchanged).value_or(rank_),
-                     absl::DeadlineExceededError(absl::StrCat(
-                         OperationName(operation), ": ", exchanged.message())));
+    return WithMessage(exchanged, absl::StrCat(OperationName(operation), ": ",
+                                               exchanged.message()));
   }
   LOCKSTEP_RETURN_IF_ERROR(exchanged);
   for (int rank = 0; rank < size_; ++rank) {

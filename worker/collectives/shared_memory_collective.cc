@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
-#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/operation.h"
 #include "worker/collectives/rank_sum.h"
 
@@ -130,8 +130,7 @@ absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
     const std::string late =
         absl::StrCat(OperationName(operation), ": ", met.message(), ".");
     Abort(late);
-    return BlameRank(BlamedRank(met).value_or(rank_),
-                     absl::DeadlineExceededError(late));
+    return WithMessage(met, late);
   }
   LOCKSTEP_RETURN_IF_ERROR(met);
   for (int rank = 0; rank < size_; ++rank) {
