@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/status.h>
 
 namespace lockstep {
@@ -12,5 +13,17 @@ namespace lockstep {
 // common/error_reason.h.
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
+
+// A streaming call that ends with `status` before it begins. Owns itself.
+template <typename Message>
+class RefusedStream final : public grpc::ServerWriteReactor<Message> {
+ public:
+  explicit RefusedStream(const absl::Status& status) {
+    this->Finish(ToGrpc(status));
+  }
+
+ private:
+  void OnDone() override { delete this; }
+};
 
 }  // namespace lockstep

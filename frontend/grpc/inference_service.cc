@@ -51,15 +51,6 @@ AccessControl::Authorization AuthorizationOf(
   return absl::string_view(found->second.data(), found->second.size());
 }
 
-// A stream that ends before it begins.
-class RefusedStream : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
- public:
-  explicit RefusedStream(const absl::Status& status) { Finish(ToGrpc(status)); }
-
- private:
-  void OnDone() override { delete this; }
-};
-
 }  // namespace
 
 InferenceService::InferenceService(Pipeline* pipeline, const GroupSet* groups,
@@ -85,7 +76,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
   auto grant = access_->Enter(AuthorizationOf(*context));
   if (!grant.ok()) {
     record->SetGrpcStatus(grant.status());
-    return new RefusedStream(grant.status());
+    return new RefusedStream<grpc::ByteBuffer>(grant.status());
   }
   Caller caller = {.grant = *std::move(grant), .record = record};
   const std::string& id = record->request().request_id;

@@ -10,7 +10,6 @@
 #include "common/grpc_status.h"
 #include "common/wire.h"
 #include "proto/worker.pb.h"
-#include "worker/service/refused_call.h"
 
 namespace lockstep {
 namespace {
@@ -119,7 +118,7 @@ Admission::Clock::time_point DeadlineOf(
 }
 
 Reactor* RefuseGenerateCall(const absl::Status& status) {
-  return new RefusedCall<grpc::ByteBuffer>(status);
+  return new RefusedStream<grpc::ByteBuffer>(status);
 }
 
 }  // namespace lockstep

@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "worker/service/refused_call.h"
+#include "common/grpc_status.h"
 
 namespace lockstep {
 namespace {
@@ -113,7 +113,7 @@ grpc::ServerWriteReactor<v1::Load>* StartWatchLoadCall(
 
 grpc::ServerWriteReactor<v1::Load>* RefuseWatchLoadCall(
     const absl::Status& status) {
-  return new RefusedCall<v1::Load>(status);
+  return new RefusedStream<v1::Load>(status);
 }
 
 }  // namespace lockstep
