@@ -67,7 +67,7 @@ class ReloadedServerCredentials : public grpc::ServerCredentials {
 
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const TlsIdentity* identity) {
-  if (identity == nullptr) return grpc::InsecureServerCredentials();
+  if (identity == nullptr) return nullptr;
   return std::make_shared<ReloadedServerCredentials>(identity);
 }
 
