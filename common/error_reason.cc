@@ -139,6 +139,15 @@ absl::Status WithMessage(const absl::Status& status,
   return result;
 }
 
+const ErrorReasonEntry* ErrorReasonEntryOf(const absl::Status& status) {
+  const std::string name = ErrorReasonOf(status);
+  if (name.empty()) return DefaultOf(status.code());
+  for (const ErrorReasonEntry& entry : kReasons) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
+}
+
 std::string ErrorReasonOf(const absl::Status& status) {
   return InfoOf(status).reason();
 }

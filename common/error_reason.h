@@ -73,6 +73,10 @@ absl::Status WithDefaultReason(const absl::Status& status);
 // `status` in other words: the payloads stay.
 absl::Status WithMessage(const absl::Status& status, absl::string_view message);
 
+// The entry of its own reason, else of its code's. Null where there is none, or
+// one that this build does not know.
+const ErrorReasonEntry* ErrorReasonEntryOf(const absl::Status& status);
+
 // Empty where there is none; also one that this build does not know.
 std::string ErrorReasonOf(const absl::Status& status);
 std::map<std::string, std::string> ErrorMetadataOf(const absl::Status& status);

@@ -1,5 +1,6 @@
 #include "common/error_reason.h"
 
+#include <absl/strings/cord.h>
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+
+#include "common/rpc_status.pb.h"
 
 namespace lockstep {
 namespace {
@@ -67,6 +70,29 @@ TEST(ErrorReason, WhatHasNoneGetsItsCodes) {
             "");
   const absl::Status slow = MakeError(ErrorReason::kSlowReader, "slow");
   EXPECT_EQ(WithDefaultReason(slow), slow);
+}
+
+TEST(ErrorReason, TheEntryIsThatOfTheReasonElseOfTheCode) {
+  const ErrorReasonEntry* const own =
+      ErrorReasonEntryOf(MakeError(ErrorReason::kSlowReader, "slow"));
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->reason, ErrorReason::kSlowReader);
+  const ErrorReasonEntry* const of_code =
+      ErrorReasonEntryOf(absl::ResourceExhaustedError("full"));
+  ASSERT_NE(of_code, nullptr);
+  EXPECT_EQ(of_code->reason, ErrorReason::kOverloaded);
+  EXPECT_EQ(ErrorReasonEntryOf(absl::FailedPreconditionError("no")), nullptr);
+}
+
+TEST(ErrorReason, OneOfAnotherBuildHasNoEntry) {
+  google::rpc::ErrorInfo info;
+  info.set_domain("lockstep");
+  info.set_reason("SHEEP");
+  absl::Status status = absl::ResourceExhaustedError("full");
+  status.SetPayload("type.googleapis.com/google.rpc.ErrorInfo",
+                    absl::Cord(info.SerializeAsString()));
+  EXPECT_EQ(ErrorReasonOf(status), "SHEEP");
+  EXPECT_EQ(ErrorReasonEntryOf(status), nullptr);
 }
 
 TEST(ErrorReason, OtherWordsKeepTheReason) {
