@@ -1,7 +1,6 @@
 // The gateway: flags, tokenizer, server, until SIGTERM or SIGINT.
 
 #include <absl/status/status.h>
-#include <absl/strings/str_cat.h>
 #include <absl/time/time.h>
 #include <glog/logging.h>
 
@@ -11,9 +10,7 @@
 
 #include "common/health/health_board.h"
 #include "common/health/health_server.h"
-#include "common/metrics/metric_board.h"
-#include "common/metrics/metrics_server.h"
-#include "common/metrics/process_metrics.h"
+#include "common/metrics/program_metrics.h"
 #include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
@@ -53,17 +50,13 @@ absl::Status Serve(const GatewayOptions& options) {
                             {v1::Inference::service_full_name()}));
     LOG(INFO) << "health on port " << health_server->port();
   }
-  MetricBoard metrics(GatewayMetrics());
-  const auto process = metrics.Register([&health](MetricWriter& writer) {
-    CollectProcess("gateway", kVersion, health, writer);
-  });
-  std::unique_ptr<MetricsServer> metrics_server;
-  if (options.metrics_port != 0) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        metrics_server,
-        MetricsServer::Start(absl::StrCat("0.0.0.0:", options.metrics_port),
-                             "metrics_port", &metrics));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto metrics,
+      ProgramMetrics::Start({.program = "gateway",
+                             .version = kVersion,
+                             .table = GatewayMetrics(),
+                             .health = &health,
+                             .port = options.metrics_port}));
   health.Enter(Phase::kLoading, "the tokenizer");
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
   TerminationSignals signals({});
@@ -80,7 +73,7 @@ absl::Status Serve(const GatewayOptions& options) {
                         HostOf(options.listen).c_str(), ports.grpc);
             std::fflush(stdout);
           },
-          &health, &metrics));
+          &health, metrics->board()));
   signals.AwaitFirst();
   gateway->Drain();
   return absl::OkStatus();

@@ -14,8 +14,7 @@
 #include "common/health/health_board.h"
 #include "common/health/health_server.h"
 #include "common/metrics/metric_board.h"
-#include "common/metrics/metrics_server.h"
-#include "common/metrics/process_metrics.h"
+#include "common/metrics/program_metrics.h"
 #include "common/program/program_flags.h"
 #include "common/program/version.h"
 #include "common/status_macros.h"
@@ -167,20 +166,17 @@ absl::Status Run(int argc, char** argv) {
                             {v1::Worker::service_full_name()}));
     LOG(INFO) << "health on port " << health_server->port();
   }
-  MetricBoard metrics(WorkerMetrics());
-  const auto process = metrics.Register([&health](MetricWriter& writer) {
-    CollectProcess("worker", kVersion, health, writer);
-  });
-  std::unique_ptr<MetricsServer> metrics_server;
-  if (options.metrics_port != 0) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        metrics_server,
-        MetricsServer::Start(absl::StrCat("0.0.0.0:", options.metrics_port),
-                             "metrics_port", &metrics));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto metrics,
+      ProgramMetrics::Start({.program = "worker",
+                             .version = kVersion,
+                             .table = WorkerMetrics(),
+                             .health = &health,
+                             .port = options.metrics_port}));
   const absl::Status status =
-      options.is_leader() ? RunLeader(options, arguments, health, metrics)
-                          : RunFollower(options, arguments, health, metrics);
+      options.is_leader()
+          ? RunLeader(options, arguments, health, *metrics->board())
+          : RunFollower(options, arguments, health, *metrics->board());
   if (!status.ok()) health.Enter(Phase::kFailed, status.message());
   return status;
 }
