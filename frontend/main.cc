@@ -42,14 +42,10 @@ std::string HostOf(const std::string& address) {
 
 absl::Status Serve(const GatewayOptions& options) {
   HealthBoard health;
-  std::unique_ptr<HealthServer> health_server;
-  if (!options.health_listen.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        health_server,
-        HealthServer::Start(options.health_listen, "health_listen", &health,
-                            {v1::Inference::service_full_name()}));
-    LOG(INFO) << "health on port " << health_server->port();
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto health_server,
+      StartHealthServer(options.health_listen, &health,
+                        {v1::Inference::service_full_name()}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto metrics,
       ProgramMetrics::Start({.program = "gateway",

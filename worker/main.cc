@@ -158,14 +158,10 @@ absl::Status Run(int argc, char** argv) {
   // Until a leader serves, or a follower has joined.
   ExitAtTermination("worker");
   HealthBoard health(absl::StrCat("rank ", options.rank.rank, ": "));
-  std::unique_ptr<HealthServer> health_server;
-  if (!options.health_listen.empty()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        health_server,
-        HealthServer::Start(options.health_listen, "health_listen", &health,
-                            {v1::Worker::service_full_name()}));
-    LOG(INFO) << "health on port " << health_server->port();
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto health_server,
+      StartHealthServer(options.health_listen, &health,
+                        {v1::Worker::service_full_name()}));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto metrics,
       ProgramMetrics::Start({.program = "worker",

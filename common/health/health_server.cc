@@ -3,6 +3,7 @@
 #include <absl/strings/ascii.h>
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <glog/logging.h>
 #include <grpcpp/alarm.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <pthread.h>
@@ -286,6 +287,16 @@ HealthServer::~HealthServer() {
   server_->Shutdown(std::chrono::system_clock::now());
   calls_->Stop();
   thread_.join();
+}
+
+absl::StatusOr<std::unique_ptr<HealthServer>> StartHealthServer(
+    const std::string& address, const HealthBoard* board,
+    std::vector<std::string> service_names) {
+  if (address.empty()) return nullptr;
+  auto server = HealthServer::Start(address, "health_listen", board,
+                                    std::move(service_names));
+  if (server.ok()) LOG(INFO) << "health on port " << (*server)->port();
+  return server;
 }
 
 }  // namespace lockstep

@@ -57,4 +57,10 @@ class HealthServer {
   std::thread thread_;
 };
 
+// As --health_listen says: null where `address` is empty, and there is to be
+// none.
+absl::StatusOr<std::unique_ptr<HealthServer>> StartHealthServer(
+    const std::string& address, const HealthBoard* board,
+    std::vector<std::string> service_names);
+
 }  // namespace lockstep

@@ -204,5 +204,14 @@ TEST_F(HealthServerTest, APortInUseNamesTheFlag) {
                 "with --health_listen.")));
 }
 
+TEST_F(HealthServerTest, NoAddressMeansNoServer) {
+  const auto none = StartHealthServer("", &board_, {});
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ(*none, nullptr);
+  const auto some = StartHealthServer("127.0.0.1:0", &board_, {});
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_GT((*some)->port(), 0);
+}
+
 }  // namespace
 }  // namespace lockstep
