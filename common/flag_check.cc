@@ -10,7 +10,6 @@ namespace lockstep {
 
 absl::Status CheckAddressFlag(absl::string_view flag, absl::string_view address,
                               int least_port) {
-  constexpr int kMaxPort = 65'535;
   const size_t colon = address.rfind(':');
   const absl::string_view host = address.substr(0, colon);
   const absl::string_view digits =

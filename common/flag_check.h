@@ -7,6 +7,8 @@
 
 namespace lockstep {
 
+inline constexpr int kMaxPort = 65'535;
+
 // INVALID_ARGUMENT naming the flag, its value and what it may be.
 
 // host:port, with a port from `least_port` on: 0, any free one, is only for an

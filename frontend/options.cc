@@ -82,7 +82,6 @@ namespace lockstep {
 namespace {
 
 constexpr int kMaxThreads = 256;
-constexpr int kMaxPort = 65'535;
 constexpr int kMaxHttpThreads = 64;
 constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;

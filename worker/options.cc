@@ -103,7 +103,6 @@ constexpr char kDefaultHealthAddress[] = "127.0.0.1:50053";
 constexpr char kDefaultLeaderAddress[] = "127.0.0.1:7000";
 constexpr char kAnyLocalPort[] = "127.0.0.1:0";
 constexpr int kMostRanks = 64;
-constexpr int kMostPort = 65'535;
 constexpr int kMost = 1 << 20;
 constexpr int kLongestSilence = 86'400;
 
@@ -118,7 +117,7 @@ absl::Status CheckRanges() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("local_index", FLAGS_local_index, 0, FLAGS_rank));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRangeFlag("metrics_port", FLAGS_metrics_port, 0, kMostPort));
+      CheckRangeFlag("metrics_port", FLAGS_metrics_port, 0, kMaxPort));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("group_timeout", FLAGS_group_timeout, 1, kMost));
   LOCKSTEP_RETURN_IF_ERROR(

@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/flag_check.h"
+
 namespace lockstep {
 namespace {
-
-constexpr int kMaxPort = 65'535;
 
 // "10.0.0.7:50052" or "[fd00::7]:50052".
 std::string FormatAddress(const addrinfo& info, int port) {
