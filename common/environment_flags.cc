@@ -5,19 +5,21 @@
 #include <gflags/gflags.h>
 
 #include <cstdlib>
-#include <string>
 #include <vector>
 
 #include "common/status_macros.h"
 
 namespace lockstep {
 
+std::string EnvironmentVariableOf(absl::string_view flag) {
+  return absl::StrCat("LOCKSTEP_", absl::AsciiStrToUpper(flag));
+}
+
 absl::Status SetFlagsFromEnvironment() {
   std::vector<gflags::CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const gflags::CommandLineFlagInfo& flag : flags) {
-    const std::string variable =
-        absl::StrCat("LOCKSTEP_", absl::AsciiStrToUpper(flag.name));
+    const std::string variable = EnvironmentVariableOf(flag.name);
     const char* value = std::getenv(variable.c_str());
     if (value == nullptr) continue;
     if (gflags::SetCommandLineOption(flag.name.c_str(), value).empty()) {

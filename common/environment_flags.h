@@ -1,13 +1,19 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/strings/string_view.h>
+
+#include <string>
 
 namespace lockstep {
 
-// Sets every gflag of this binary from the environment variable LOCKSTEP_NAME
-// (its name in capitals), where there is one. Call before
-// gflags::ParseCommandLineFlags, so that the command line wins. A value that
-// does not parse is an error that names the variable and the value.
+// Of the flag "model" it is LOCKSTEP_MODEL.
+std::string EnvironmentVariableOf(absl::string_view flag);
+
+// Sets every gflag of this binary from its environment variable, where there is
+// one. Call before gflags::ParseCommandLineFlags, so that the command line
+// wins. A value that does not parse is an error that names the variable and the
+// value.
 absl::Status SetFlagsFromEnvironment();
 
 // All of a binary's flags: from the environment, then from its command line. A

@@ -1,6 +1,5 @@
 #include "common/program/program_flags.h"
 
-#include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
@@ -36,10 +35,6 @@ using gflags::CommandLineFlagInfo;
 // Where flags that have not their default came from, by name.
 using Origins = std::map<std::string, std::string>;
 
-std::string VariableOf(absl::string_view flag) {
-  return absl::StrCat("LOCKSTEP_", absl::AsciiStrToUpper(flag));
-}
-
 // gflags' own are about the command line itself.
 bool IsOfGflags(const CommandLineFlagInfo& flag) {
   return absl::StrContains(flag.filename, "gflags");
@@ -61,7 +56,8 @@ std::string FlagOf(absl::string_view word) {
 // The command line is parsed last, so that it wins; this must be known first.
 std::string ConfigPath(int argc, char** argv) {
   std::string path;
-  if (const char* value = std::getenv(VariableOf("config").c_str())) {
+  if (const char* value =
+          std::getenv(EnvironmentVariableOf("config").c_str())) {
     path = value;
   }
   for (int i = 1; i < argc; ++i) {
@@ -119,7 +115,7 @@ void NoteOrigins(int argc, char** argv, Origins* origins) {
   std::vector<CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const CommandLineFlagInfo& flag : flags) {
-    const std::string variable = VariableOf(flag.name);
+    const std::string variable = EnvironmentVariableOf(flag.name);
     if (std::getenv(variable.c_str()) != nullptr) {
       (*origins)[flag.name] = variable;
     }
