@@ -35,9 +35,11 @@ using gflags::CommandLineFlagInfo;
 // Where flags that have not their default came from, by name.
 using Origins = std::map<std::string, std::string>;
 
-// gflags' own are about the command line itself.
-bool IsOfGflags(const CommandLineFlagInfo& flag) {
-  return absl::StrContains(flag.filename, "gflags");
+// Others say what to do with a file, or are gflags' own, about the command
+// line itself.
+bool CanBeInFile(const CommandLineFlagInfo& flag) {
+  return flag.name != "config" && flag.name != "print_config" &&
+         !absl::StrContains(flag.filename, "gflags");
 }
 
 // The flag that a word of the command line sets; empty where it is none.
@@ -76,8 +78,7 @@ std::string ConfigPath(int argc, char** argv) {
 absl::Status SetFromLine(const ConfigEntry& entry) {
   CommandLineFlagInfo flag;
   if (!gflags::GetCommandLineFlagInfo(entry.name.c_str(), &flag) ||
-      IsOfGflags(flag) || entry.name == "config" ||
-      entry.name == "print_config") {
+      !CanBeInFile(flag)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", entry.name, "\" is no flag that a file can set; see --help."));
   }
@@ -130,10 +131,7 @@ void PrintConfig(const Origins& origins) {
   std::vector<CommandLineFlagInfo> flags;
   gflags::GetAllFlags(&flags);
   for (const CommandLineFlagInfo& flag : flags) {
-    if (IsOfGflags(flag) || flag.name == "print_config" ||
-        flag.name == "config") {
-      continue;
-    }
+    if (!CanBeInFile(flag)) continue;
     const auto origin = origins.find(flag.name);
     std::printf("%s  # %s\n",
                 FormatConfigLine(flag.name, flag.current_value).c_str(),
