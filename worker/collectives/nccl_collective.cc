@@ -60,8 +60,7 @@ absl::Status NcclCollective::Init(const NcclApi::UniqueId& id) {
   const std::string what =
       absl::StrCat("the start of NCCL with ", options_.size, " ranks");
   if (result != NcclApi::kInProgress) {
-    LOCKSTEP_RETURN_IF_ERROR(nccl_->Check(result, "ncclCommInitRankConfig",
-                                          stream_->device().name()));
+    LOCKSTEP_RETURN_IF_ERROR(Check(result, "ncclCommInitRankConfig"));
   }
   return WaitFor(what, options_.timeout,
                  []() -> absl::StatusOr<bool> { return true; });
@@ -107,7 +106,7 @@ absl::Status NcclCollective::Start(const char* call, const Enqueue& enqueue) {
   if (!ended_.ok()) return ended_;
   const NcclApi::Result result = enqueue(communicator_);
   if (result == NcclApi::kInProgress) return absl::OkStatus();
-  return nccl_->Check(result, call, stream_->device().name());
+  return Check(result, call);
 }
 
 absl::Status NcclCollective::WaitFor(
@@ -118,8 +117,7 @@ absl::Status NcclCollective::WaitFor(
       Clock::now() + (limited ? absl::ToChronoNanoseconds(timeout)
                               : std::chrono::nanoseconds(0));
   for (Clock::duration look = kFirstLook;; look *= 2) {
-    bool in_progress = false;
-    LOCKSTEP_RETURN_IF_ERROR(AsyncError(&in_progress));
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool in_progress, InProgress());
     if (!in_progress) {
       LOCKSTEP_ASSIGN_OR_RETURN(const bool is_done, done());
       if (is_done) return absl::OkStatus();
@@ -135,16 +133,21 @@ absl::Status NcclCollective::WaitFor(
   }
 }
 
-absl::Status NcclCollective::AsyncError(bool* in_progress) {
+absl::StatusOr<bool> NcclCollective::InProgress() {
   const std::lock_guard lock(mutex_);
   if (!ended_.ok()) return ended_;
   NcclApi::Result state = NcclApi::kSuccess;
   LOCKSTEP_RETURN_IF_ERROR(
-      nccl_->Check(nccl_->api().async_error(communicator_, &state),
-                   "ncclCommGetAsyncError", stream_->device().name()));
-  *in_progress = state == NcclApi::kInProgress;
-  if (*in_progress) return absl::OkStatus();
-  return nccl_->Check(state, "NCCL", stream_->device().name());
+      Check(nccl_->api().async_error(communicator_, &state),
+            "ncclCommGetAsyncError"));
+  if (state == NcclApi::kInProgress) return true;
+  LOCKSTEP_RETURN_IF_ERROR(Check(state, "NCCL"));
+  return false;
+}
+
+absl::Status NcclCollective::Check(NcclApi::Result result,
+                                   absl::string_view call) const {
+  return nccl_->Check(result, call, stream_->device().name());
 }
 
 void NcclCollective::Abort(absl::string_view reason) {
@@ -167,8 +170,7 @@ void NcclCollective::Watch() {
   while (!changed_.wait_for(lock, period,
                             [this] { return destroyed_ || !ended_.ok(); })) {
     lock.unlock();
-    bool in_progress = false;
-    const absl::Status status = AsyncError(&in_progress);
+    const absl::Status status = InProgress().status();
     if (!status.ok()) {
       End(status);
       if (options_.failed) options_.failed(status);

@@ -84,9 +84,10 @@ class NcclCollective final : public Collective {
   // Waits until `done` says so, nothing of NCCL's is in progress, or the end.
   absl::Status WaitFor(const std::string& what, absl::Duration timeout,
                        absl::FunctionRef<absl::StatusOr<bool>()> done);
-  // OK, an asynchronous error, or what the abort left; InProgress is OK, and
-  // shows in *in_progress.
-  absl::Status AsyncError(bool* in_progress);
+  // Whether NCCL is still at something; an asynchronous error, or what the
+  // abort left.
+  absl::StatusOr<bool> InProgress();
+  absl::Status Check(NcclApi::Result result, absl::string_view call) const;
   absl::Status Run(const char* call, uint64_t operation,
                    const Enqueue& enqueue);
   absl::Status Start(const char* call, const Enqueue& enqueue);
