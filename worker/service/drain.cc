@@ -15,7 +15,7 @@ void Drain::Begin() {
   admission_->Close(v1::STOPPING,
                     MakeError(ErrorReason::kWorkerDraining,
                               "the worker is draining; ask another one."));
-  LOG(INFO) << "draining: " << router_->Live().size() << " live requests";
+  LOG(INFO) << "draining: " << router_->num_live() << " live requests";
   router_->WhenEmpty([inbox = inbox_] { inbox->Stop(); });
 }
 
@@ -31,8 +31,7 @@ void Drain::Pause(std::optional<std::chrono::milliseconds> timeout) {
   absl::MutexLock lock(&mutex_);
   const uint64_t pause = ++pause_;
   admission_->Drain();
-  LOG(INFO) << "drained by a call: " << router_->Live().size()
-            << " live requests";
+  LOG(INFO) << "drained by a call: " << router_->num_live() << " live requests";
   CancelTimeout();
   if (!timeout.has_value()) return;
   timer_ = admission_->timers().At(Admission::Clock::now() + *timeout,
@@ -51,7 +50,7 @@ absl::Status Drain::Resume() {
 v1::DrainResponse Drain::state() const {
   v1::DrainResponse response;
   response.set_state(admission_->state());
-  response.set_live_requests(router_->Live().size());
+  response.set_live_requests(router_->num_live());
   return response;
 }
 
