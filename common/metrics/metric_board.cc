@@ -19,7 +19,7 @@ std::vector<prometheus::MetricFamily> MetricBoard::Collect() const {
   MetricWriter writer(table_);
   absl::MutexLock lock(&mutex_);
   for (const Source& source : sources_) source(writer);
-  return writer.families();
+  return writer.TakeFamilies();
 }
 
 std::string MetricBoard::Text() const {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/metrics/histogram.h"
@@ -36,7 +37,7 @@ std::string MetricsAsMarkdown(absl::Span<const MetricInfo> table);
 //
 //   MetricWriter writer(table);
 //   writer.Add("lockstep_worker_kv_pages", {"free"}, load.free_pages());
-//   prometheus::TextSerializer().Serialize(writer.families());
+//   prometheus::TextSerializer().Serialize(writer.TakeFamilies());
 //
 // Used by one thread.
 class MetricWriter {
@@ -51,9 +52,9 @@ class MetricWriter {
   void Add(absl::string_view name, LabelValues labels,
            const Histogram& histogram);
 
-  // All of the table, also those that nobody wrote.
-  const std::vector<prometheus::MetricFamily>& families() const {
-    return families_;
+  // All of the table, also those that nobody wrote. Once, at the end.
+  std::vector<prometheus::MetricFamily> TakeFamilies() {
+    return std::move(families_);
   }
 
  private:
