@@ -30,9 +30,7 @@ Admission::Admission(RequestInbox* inbox, OutputRouter* router,
       router_(router),
       options_(options),
       id_prefix_(RandomPrefix()) {
-  router_->OnEnd([this](const OutputStream& stream) {
-    Linger(stream, stream.num_taken());
-  });
+  router_->OnEnd([this](const OutputStream& stream) { Linger(stream); });
 }
 
 Admission::~Admission() { router_->OnEnd(nullptr); }
@@ -176,7 +174,8 @@ void Admission::Expire(OutputStream& stream) {
 
 // What is left of the answer is in the reader's hands; the deadline of the call
 // itself is gRPC's.
-void Admission::Linger(const OutputStream& stream, uint64_t num_taken) {
+void Admission::Linger(const OutputStream& stream) {
+  const uint64_t num_taken = stream.num_taken();
   absl::MutexLock lock(&mutex_);
   const auto at = open_calls_.find(stream.number());
   if (at == open_calls_.end()) return;
@@ -189,8 +188,7 @@ void Admission::Linger(const OutputStream& stream, uint64_t num_taken) {
 }
 
 void Admission::LookAfter(OutputStream& stream, uint64_t num_taken) {
-  const uint64_t num_taken_by_now = stream.num_taken();
-  if (num_taken_by_now > num_taken) return Linger(stream, num_taken_by_now);
+  if (stream.num_taken() > num_taken) return Linger(stream);
   stream.Abandon(MakeError(
       ErrorReason::kSlowReader,
       absl::StrCat("the client has read nothing of its complete answer for ",

@@ -117,8 +117,9 @@ class Admission {
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitCall(
       const std::string& request_id, v1::AddRequest request,
       Clock::time_point deadline, std::string caller);
-  // Its request has ended, its call has not; by now it has taken `num_taken`.
-  void Linger(const OutputStream& stream, uint64_t num_taken);
+  // Its request has ended, its call has not.
+  void Linger(const OutputStream& stream);
+  // Its client had taken `num_taken` a read_timeout ago.
   void LookAfter(OutputStream& stream, uint64_t num_taken);
   AdmissionState Now() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Tells `changed_` what comes of it.
