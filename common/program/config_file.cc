@@ -4,7 +4,6 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
-#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <absl/status/statusor.h>
-#include <absl/strings/string_view.h>
 
 #include <memory>
 #include <string>

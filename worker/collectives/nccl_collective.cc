@@ -3,8 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <pthread.h>
 
-#include <utility>
-
 #include "common/status_macros.h"
 #include "worker/collectives/operation.h"
 

@@ -3,8 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <dlfcn.h>
 
-#include <utility>
-
 #include "common/status_macros.h"
 
 namespace lockstep {
