@@ -61,7 +61,7 @@ class Loader {
   absl::StatusOr<LayerWeights> Layer(int layer) const {
     LayerWeights weights;
     LOCKSTEP_RETURN_IF_ERROR(Norms(layer, &weights));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv, Rows(QkvRows(layer)));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv, Rows(QkvRows(layer), arithmetic_));
     if (config_.qkv_bias) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv_bias, QkvBias(layer));
     }
@@ -71,10 +71,10 @@ class Loader {
     if (config_.layers[layer].has_experts) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.experts, Experts(layer));
     } else {
-      LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp.gate_up, Rows(GateUpRows(layer)));
-      LOCKSTEP_ASSIGN_OR_RETURN(weights.mlp.down,
-                                Columns(LayerTensorName(layer, "mlp.down_proj"),
-                                        mlp_, shard_.mlp.slice_cols));
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          weights.mlp,
+          Mlp(GateUpRows(layer), LayerTensorName(layer, "mlp.down_proj"),
+              shard_.mlp));
     }
     return weights;
   }
@@ -92,7 +92,8 @@ class Loader {
 
   absl::StatusOr<PackedMatrix> Head() const {
     return Rows({{config_.tied_embeddings ? kEmbeddingName : kHeadName,
-                  VocabRange(shard_, config_)}});
+                  VocabRange(shard_, config_)}},
+                arithmetic_);
   }
 
   // What a norm multiplies by.
@@ -141,16 +142,20 @@ class Loader {
 
   absl::StatusOr<ExpertsWeights> Experts(int layer) const {
     const TensorNames& names = config_.names;
+    const int num_experts = config_.experts.num_experts;
     ExpertsWeights weights;
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
-                              Router(LayerTensorName(layer, names.router)));
-    for (int i = 0; i < config_.experts.num_experts; ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        weights.router,
+        Router(LayerTensorName(layer, names.router), num_experts));
+    const Range rows = RangeOf(shard_.expert);
+    for (int i = 0; i < num_experts; ++i) {
       const auto name = [&](const char* projection) {
         return ExpertTensorName(layer, names.experts, i, projection);
       };
       LOCKSTEP_ASSIGN_OR_RETURN(
-          MlpWeights expert, Mlp(name(names.expert_gate), name(names.expert_up),
-                                 name(names.expert_down), shard_.expert));
+          MlpWeights expert,
+          Mlp({{name(names.expert_gate), rows}, {name(names.expert_up), rows}},
+              name(names.expert_down), shard_.expert));
       weights.experts.push_back(std::move(expert));
     }
     if (config_.experts.shared_intermediate_size == 0) return weights;
@@ -158,35 +163,30 @@ class Loader {
       return LayerTensorName(layer,
                              absl::StrCat(kSharedExpert, ".", projection));
     };
+    const Range shared_rows = RangeOf(shard_.shared_expert);
     LOCKSTEP_ASSIGN_OR_RETURN(weights.shared,
-                              Mlp(shared("gate_proj"), shared("up_proj"),
+                              Mlp({{shared("gate_proj"), shared_rows},
+                                   {shared("up_proj"), shared_rows}},
                                   shared("down_proj"), shard_.shared_expert));
     LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.shared_gate, Router(LayerTensorName(layer, kSharedExpertGate)));
+        weights.shared_gate,
+        Router(LayerTensorName(layer, kSharedExpertGate), /*rows=*/1));
     return weights;
   }
 
-  absl::StatusOr<MlpWeights> Mlp(const std::string& gate, const std::string& up,
+  // All rows of a tensor, strict; see TensorSpec.
+  absl::StatusOr<PackedMatrix> Router(const std::string& name, int rows) const {
+    return Rows({{name, {0, rows}}}, kernels::Arithmetic::kStrict);
+  }
+
+  absl::StatusOr<MlpWeights> Mlp(const std::vector<RowsOf>& gate_up,
                                  const std::string& down,
                                  const MlpCut& cut) const {
-    const Range rows = RangeOf(cut);
     MlpWeights weights;
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up,
-                              Rows({{gate, rows}, {up, rows}}));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up, Rows(gate_up, arithmetic_));
     LOCKSTEP_ASSIGN_OR_RETURN(weights.down,
-                              Columns(down, rows, cut.slice_cols));
+                              Columns(down, RangeOf(cut), cut.slice_cols));
     return weights;
-  }
-
-  // All of it, strict; see TensorSpec.
-  absl::StatusOr<PackedMatrix> Router(const std::string& name) const {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-    PackedMatrix matrix(config_.hidden_size, config_.hidden_size,
-                        kernels::Arithmetic::kStrict);
-    matrix.AddRows(tensor.type, static_cast<int>(tensor.shape[0]),
-                   tensor.bytes.data(), RowBytesOf(tensor), /*col_begin=*/0,
-                   packing_);
-    return matrix;
   }
 
   std::vector<RowsOf> QkvRows(int layer) const {
@@ -227,8 +227,9 @@ class Loader {
   }
 
   // Rows of one or more tensors, below each other.
-  absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts) const {
-    PackedMatrix matrix(config_.hidden_size, config_.hidden_size, arithmetic_);
+  absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts,
+                                    kernels::Arithmetic arithmetic) const {
+    PackedMatrix matrix(config_.hidden_size, config_.hidden_size, arithmetic);
     for (const auto& [name, rows] : parts) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
       const size_t row_bytes = RowBytesOf(tensor);
