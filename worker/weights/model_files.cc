@@ -96,39 +96,6 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
   return types;
 }
 
-// The largest blocks of the tensors that are cut along their columns.
-absl::StatusOr<RowParallelBlocks> LargestBlocks(const ModelFiles& model) {
-  const ModelConfig& config = model.config;
-  RowParallelBlocks blocks;
-  const auto raise = [&model](const std::string& name,
-                              int* block) -> absl::Status {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, model.tensors->Get(name));
-    *block = std::max(*block, kernels::BlockValues(tensor.type));
-    return absl::OkStatus();
-  };
-  for (int i = 0; i < config.num_layers; ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        raise(LayerTensorName(i, "self_attn.o_proj"), &blocks.o));
-    if (!config.layers[i].has_experts) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          raise(LayerTensorName(i, "mlp.down_proj"), &blocks.down));
-      continue;
-    }
-    for (int expert = 0; expert < config.experts.num_experts; ++expert) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          raise(ExpertTensorName(i, config.names.experts, expert,
-                                 config.names.expert_down),
-                &blocks.expert_down));
-    }
-    if (config.experts.shared_intermediate_size > 0) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          raise(LayerTensorName(i, absl::StrCat(kSharedExpert, ".down_proj")),
-                &blocks.shared_expert_down));
-    }
-  }
-  return blocks;
-}
-
 }  // namespace
 
 absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
@@ -138,10 +105,13 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
   std::vector<Tensor> used;
   for (const TensorSpec& spec : ExpectedTensors(model.config)) {
     LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor, model.tensors->Get(spec.name));
+    if (spec.cut != nullptr) {
+      int& block = model.row_parallel_blocks.*spec.cut;
+      block = std::max(block, kernels::BlockValues(tensor.type));
+    }
     used.push_back(std::move(tensor));
   }
   model.weight_types = TypesByUse(used);
-  LOCKSTEP_ASSIGN_OR_RETURN(model.row_parallel_blocks, LargestBlocks(model));
   LOCKSTEP_ASSIGN_OR_RETURN(model.fingerprint,
                             Fingerprint(model.config, *model.tensors));
   return model;

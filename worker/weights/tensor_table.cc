@@ -38,17 +38,18 @@ class LayerTensors {
       AddExperts();
     } else if (config_.fused_gate_up) {
       Add("mlp.gate_up_proj", {2 * config_.intermediate_size, hidden_});
-      Add("mlp.down_proj", {hidden_, config_.intermediate_size});
+      Add("mlp.down_proj", {hidden_, config_.intermediate_size}).cut =
+          &RowParallelBlocks::down;
     } else {
       AddMlp("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
-             config_.intermediate_size);
+             config_.intermediate_size, &RowParallelBlocks::down);
     }
   }
 
  private:
-  void Add(absl::string_view name, const std::vector<int64_t>& shape,
-           bool routes = false) {
-    specs_.push_back({LayerTensorName(layer_, name), shape, routes});
+  TensorSpec& Add(absl::string_view name, const std::vector<int64_t>& shape) {
+    specs_.push_back({LayerTensorName(layer_, name), shape});
+    return specs_.back();
   }
 
   void AddNorms() {
@@ -76,30 +77,33 @@ class LayerTensors {
       specs_.push_back({LayerBiasName(layer_, "self_attn.k_proj"), {kv_}});
       specs_.push_back({LayerBiasName(layer_, "self_attn.v_proj"), {kv_}});
     }
-    Add("self_attn.o_proj", {hidden_, q_});
+    Add("self_attn.o_proj", {hidden_, q_}).cut = &RowParallelBlocks::o;
   }
 
   void AddMlp(absl::string_view gate, absl::string_view up,
-              absl::string_view down, int64_t intermediate) {
+              absl::string_view down, int64_t intermediate,
+              int RowParallelBlocks::*cut) {
     Add(gate, {intermediate, hidden_});
     Add(up, {intermediate, hidden_});
-    Add(down, {hidden_, intermediate});
+    Add(down, {hidden_, intermediate}).cut = cut;
   }
 
   void AddExperts() {
     const ExpertsConfig& experts = config_.experts;
     const TensorNames& names = config_.names;
-    Add(names.router, {experts.num_experts, hidden_}, /*routes=*/true);
+    Add(names.router, {experts.num_experts, hidden_}).routes = true;
     for (int i = 0; i < experts.num_experts; ++i) {
       const std::string expert = absl::StrCat(names.experts, ".", i, ".");
       AddMlp(expert + names.expert_gate, expert + names.expert_up,
-             expert + names.expert_down, experts.intermediate_size);
+             expert + names.expert_down, experts.intermediate_size,
+             &RowParallelBlocks::expert_down);
     }
     if (experts.shared_intermediate_size == 0) return;
     const std::string shared = absl::StrCat(kSharedExpert, ".");
     AddMlp(shared + "gate_proj", shared + "up_proj", shared + "down_proj",
-           experts.shared_intermediate_size);
-    Add(kSharedExpertGate, {1, hidden_}, /*routes=*/true);
+           experts.shared_intermediate_size,
+           &RowParallelBlocks::shared_expert_down);
+    Add(kSharedExpertGate, {1, hidden_}).routes = true;
   }
 
   const ModelConfig& config_;

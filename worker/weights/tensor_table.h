@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
 #include "worker/weights/tensor_source.h"
 
 namespace lockstep {
@@ -19,6 +20,8 @@ struct TensorSpec {
   // Of a router: multiplied in strict arithmetic whatever the others are, as a
   // rounding may pick another expert.
   bool routes = false;
+  // Of one that is cut along its columns: the blocks that its own is among.
+  int RowParallelBlocks::*cut = nullptr;
 };
 
 inline constexpr char kEmbeddingName[] = "model.embed_tokens.weight";
