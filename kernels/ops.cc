@@ -102,17 +102,7 @@ void Ops::Gemm(const PackedMatrix& w, const float* x, ptrdiff_t x_stride,
   if (rows == 0) return;
   const RowGroup group = {&w, 0, rows};
   CheckGroups({&group, 1}, x_stride, y_stride, /*outputs=*/w.rows());
-  if (w.arithmetic() == Arithmetic::kFast) {
-    return fast_.Multiply({&group, 1}, x, x_stride, y, y_stride, bias);
-  }
-  StrictGemm({&group, 1}, x, x_stride, y, y_stride);
-  if (bias != nullptr) {
-    pool_->For(rows, RowsPerRange(w.rows()), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        for (int j = 0; j < w.rows(); ++j) y[row * y_stride + j] += bias[j];
-      }
-    });
-  }
+  Multiply({&group, 1}, x, x_stride, y, y_stride, bias);
 }
 
 void Ops::GatedGemm(const PackedMatrix& gate_up, Gate gate, const float* x,
@@ -126,12 +116,8 @@ void Ops::GatedGemm(const PackedMatrix& gate_up, Gate gate, const float* x,
 void Ops::GroupedGemm(absl::Span<const RowGroup> groups, const float* x,
                       ptrdiff_t x_stride, float* y, ptrdiff_t y_stride) {
   if (groups.empty()) return;
-  const PackedMatrix& w = *groups.front().w;
-  CheckGroups(groups, x_stride, y_stride, /*outputs=*/w.rows());
-  if (w.arithmetic() == Arithmetic::kFast) {
-    return fast_.Multiply(groups, x, x_stride, y, y_stride, /*bias=*/nullptr);
-  }
-  StrictGemm(groups, x, x_stride, y, y_stride);
+  CheckGroups(groups, x_stride, y_stride, /*outputs=*/groups.front().w->rows());
+  Multiply(groups, x, x_stride, y, y_stride, /*bias=*/nullptr);
 }
 
 void Ops::GroupedGatedGemm(absl::Span<const RowGroup> gate_up, Gate gate,
@@ -140,12 +126,30 @@ void Ops::GroupedGatedGemm(absl::Span<const RowGroup> gate_up, Gate gate,
   if (gate_up.empty()) return;
   const PackedMatrix& w = *gate_up.front().w;
   const int dim = w.rows() / 2;
+  CHECK_EQ(w.rows(), 2 * dim);
   CheckGroups(gate_up, x_stride, y_stride, /*outputs=*/dim);
   if (w.arithmetic() == Arithmetic::kFast && FastProduct::AreGated(gate_up)) {
     return fast_.MultiplyGated(gate_up, gate, x, x_stride, y, y_stride);
   }
-  GroupedGemm(gate_up, x, x_stride, scratch, 2 * dim);
+  Multiply(gate_up, x, x_stride, scratch, 2 * dim, /*bias=*/nullptr);
   GatedMul(scratch, gate, 2 * dim, gate_up.back().end, dim, y, y_stride);
+}
+
+void Ops::Multiply(absl::Span<const RowGroup> groups, const float* x,
+                   ptrdiff_t x_stride, float* y, ptrdiff_t y_stride,
+                   const float* bias) {
+  const PackedMatrix& w = *groups.front().w;
+  if (w.arithmetic() == Arithmetic::kFast) {
+    return fast_.Multiply(groups, x, x_stride, y, y_stride, bias);
+  }
+  StrictGemm(groups, x, x_stride, y, y_stride);
+  if (bias == nullptr) return;
+  const auto add = [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      for (int j = 0; j < w.rows(); ++j) y[row * y_stride + j] += bias[j];
+    }
+  };
+  pool_->For(groups.back().end, RowsPerRange(w.rows()), add);
 }
 
 void Ops::StrictGemm(absl::Span<const RowGroup> groups, const float* x,

@@ -127,6 +127,11 @@ class Ops {
  private:
   Ops(const KernelTable* table, ThreadPool* pool);
 
+  // What Gemm and GroupedGemm do, once the groups are checked; bias may be
+  // null.
+  void Multiply(absl::Span<const RowGroup> groups, const float* x,
+                ptrdiff_t x_stride, float* y, ptrdiff_t y_stride,
+                const float* bias);
   void StrictGemm(absl::Span<const RowGroup> groups, const float* x,
                   ptrdiff_t x_stride, float* y, ptrdiff_t y_stride);
 
