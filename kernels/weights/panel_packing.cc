@@ -55,6 +55,16 @@ void StoreSixBits(const Quads& quads, int row, uint8_t* words) {
   }
 }
 
+// The scale that a block begins with, and its signed bytes.
+void StoreQ8_0(const uint8_t* block, const uint8_t* quants, int row,
+               uint8_t* group) {
+  Store16(group, row, block);
+  uint8_t* words = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
+  for (int g = 0; g < kQuads; ++g) {
+    Store(words, g * kPanelRows + row, Load<uint32_t>(quants, g) ^ 0x80808080);
+  }
+}
+
 // Of ggml's Q4_0 and Q4_1: 16 bytes, columns 0-15 in the low halves.
 Quads NibblesOfHalves(const uint8_t* bytes) {
   Quads quads;
@@ -80,12 +90,7 @@ Quads BitsOfBytes(const uint8_t* bytes, int shift, uint32_t mask) {
 using PackBlock = void (*)(const uint8_t* block, int row, uint8_t* group);
 
 void PackQ8_0(const uint8_t* block, int row, uint8_t* group) {
-  Store16(group, row, block);
-  uint8_t* quants = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
-  for (int g = 0; g < kQuads; ++g) {
-    Store(quants, g * kPanelRows + row,
-          Load<uint32_t>(block + 2, g) ^ 0x80808080);
-  }
+  StoreQ8_0(block, block + 2, row, group);
 }
 
 void PackQ4_0(const uint8_t* block, int row, uint8_t* group) {
@@ -134,13 +139,8 @@ template <DType kType>
 void PackAsQ8_0(const uint8_t* block, int row, uint8_t* group) {
   QuantBlock unpacked;
   UnpackBlock(kType, block, &unpacked);
-  Store16(group, row, block);
-  uint8_t* quants = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
-  for (int g = 0; g < kQuads; ++g) {
-    uint32_t word;
-    std::memcpy(&word, unpacked.quant + 4 * g, sizeof(word));
-    Store(quants, g * kPanelRows + row, word ^ 0x80808080);
-  }
+  StoreQ8_0(block, reinterpret_cast<const uint8_t*>(unpacked.quant), row,
+            group);
 }
 
 // Integers of a block of Q3_K plus 32, as Q6_K has them.
@@ -196,13 +196,13 @@ void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
   }
 }
 
-template <DType kType, PackedType kPacked, PackBlock kPackBlock>
+template <PackedType kPacked, PackBlock kPackBlock>
 void PackBlocks(const StoredRows& rows, int cols, uint8_t* panel) {
   constexpr PackedFormat kFormat = FormatOfPacked(kPacked);
   const int blocks = cols / kFormat.group_cols;
-  const int block_bytes = BlockBytes(kType);
+  const size_t block_bytes = BlockBytes(rows.type);
   for (int b = 0; b < blocks; ++b) {
-    const uint8_t* source = rows.first + static_cast<size_t>(b) * block_bytes;
+    const uint8_t* source = rows.first + b * block_bytes;
     for (int row = 0; row < rows.count; ++row, source += rows.row_bytes) {
       kPackBlock(source, row, panel);
     }
@@ -360,34 +360,29 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
       return PackPlain<uint16_t>(rows, cols, panel);
     case PackedType::kQ8_0:
       if (rows.type == DType::kQ5_0) {
-        return PackBlocks<DType::kQ5_0, PackedType::kQ8_0,
-                          PackAsQ8_0<DType::kQ5_0>>(rows, cols, panel);
+        return PackBlocks<PackedType::kQ8_0, PackAsQ8_0<DType::kQ5_0>>(
+            rows, cols, panel);
       }
       if (rows.type == DType::kIQ4_NL) {
-        return PackBlocks<DType::kIQ4_NL, PackedType::kQ8_0,
-                          PackAsQ8_0<DType::kIQ4_NL>>(rows, cols, panel);
+        return PackBlocks<PackedType::kQ8_0, PackAsQ8_0<DType::kIQ4_NL>>(
+            rows, cols, panel);
       }
-      return PackBlocks<DType::kQ8_0, PackedType::kQ8_0, PackQ8_0>(rows, cols,
-                                                                   panel);
+      return PackBlocks<PackedType::kQ8_0, PackQ8_0>(rows, cols, panel);
     case PackedType::kQ4_0:
-      return PackBlocks<DType::kQ4_0, PackedType::kQ4_0, PackQ4_0>(rows, cols,
-                                                                   panel);
+      return PackBlocks<PackedType::kQ4_0, PackQ4_0>(rows, cols, panel);
     case PackedType::kQ4_1:
-      return PackBlocks<DType::kQ4_1, PackedType::kQ4_1, PackQ4_1>(rows, cols,
-                                                                   panel);
+      return PackBlocks<PackedType::kQ4_1, PackQ4_1>(rows, cols, panel);
     case PackedType::kQ4_K:
-      return PackBlocks<DType::kQ4_K, PackedType::kQ4_K, PackQ4KOrQ5K<false>>(
-          rows, cols, panel);
+      return PackBlocks<PackedType::kQ4_K, PackQ4KOrQ5K<false>>(rows, cols,
+                                                                panel);
     case PackedType::kQ5_K:
-      return PackBlocks<DType::kQ5_K, PackedType::kQ5_K, PackQ4KOrQ5K<true>>(
-          rows, cols, panel);
+      return PackBlocks<PackedType::kQ5_K, PackQ4KOrQ5K<true>>(rows, cols,
+                                                               panel);
     case PackedType::kQ6_K:
       if (rows.type == DType::kQ3_K) {
-        return PackBlocks<DType::kQ3_K, PackedType::kQ6_K, PackQ3K>(rows, cols,
-                                                                    panel);
+        return PackBlocks<PackedType::kQ6_K, PackQ3K>(rows, cols, panel);
       }
-      return PackBlocks<DType::kQ6_K, PackedType::kQ6_K, PackQ6K>(rows, cols,
-                                                                  panel);
+      return PackBlocks<PackedType::kQ6_K, PackQ6K>(rows, cols, panel);
     case PackedType::kInt16:
       return rows.type == DType::kF32
                  ? PackInt16<uint32_t>(rows, cols, slice_cols, panel)
