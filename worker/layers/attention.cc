@@ -63,10 +63,8 @@ absl::Status AttentionBlock(const RankContext& rank, const LayerConfig& layer,
                 a.attention.data(), a.q_size);
   ops.Gemm(weights.o, a.attention.data(), a.q_size, tokens, a.delta.data(),
            a.hidden_size);
-  LOCKSTEP_RETURN_IF_ERROR(rank.collective->AllReduceSum(
-      {a.delta.data(), static_cast<size_t>(tokens) * a.hidden_size}));
-  AddToResidual(rank, weights.attention_post_norm, tokens, activations);
-  return absl::OkStatus();
+  return SumIntoResidual(rank, weights.attention_post_norm, tokens,
+                         activations);
 }
 
 }  // namespace lockstep

@@ -20,4 +20,9 @@ const float* BlockInput(const RankContext& rank, const std::vector<float>& norm,
 void AddToResidual(const RankContext& rank, const std::vector<float>& norm,
                    int tokens, Activations* activations);
 
+// The same where delta is this rank's part of the sum. One all-reduce.
+absl::Status SumIntoResidual(const RankContext& rank,
+                             const std::vector<float>& norm, int tokens,
+                             Activations* activations);
+
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include "common/status_macros.h"
 #include "kernels/threads/thread_pool.h"
 #include "worker/layers/block.h"
+#include "worker/layers/mlp.h"
 
 namespace lockstep {
 namespace {
@@ -100,17 +101,12 @@ void ExpertsBlock::MultiplyExperts(const float* input, int tokens,
 void ExpertsBlock::MultiplyShared(const ExpertsWeights& weights,
                                   const float* input, int tokens,
                                   Activations* activations) {
-  const int intermediate = rank_.shard->shared_expert.size();
-  kernels::Ops& ops = *rank_.ops;
-  ops.GatedGemm(weights.shared.gate_up, rank_.config->gate, input, hidden_size_,
-                tokens, activations->gate_up.data(),
-                activations->activated.data(), intermediate);
-  ops.Gemm(weights.shared.down, activations->activated.data(), intermediate,
-           tokens, outputs_.data() + InputRows(config_, tokens) * hidden_size_,
-           hidden_size_);
-  ops.Gemm(weights.shared_gate, input, hidden_size_, tokens,
-           shared_gate_.data(), 1);
-  ops.Sigmoid(shared_gate_.data(), tokens);
+  MultiplyMlp(rank_, weights.shared, rank_.shard->shared_expert.size(), input,
+              tokens, activations,
+              outputs_.data() + InputRows(config_, tokens) * hidden_size_);
+  rank_.ops->Gemm(weights.shared_gate, input, hidden_size_, tokens,
+                  shared_gate_.data(), 1);
+  rank_.ops->Sigmoid(shared_gate_.data(), tokens);
 }
 
 // out [tokens, hidden_size] = Σ weight·output over a token's experts.
