@@ -98,16 +98,15 @@ absl::Status RefuseUnknownKeys(const GgufReader& reader,
 }
 
 // Known keys whose value may ask for what the decoder lacks.
-absl::Status RefuseOptions(const GgufFile& file, const GgufReader& reader,
+absl::Status RefuseOptions(const GgufReader& reader,
                            const Architecture& architecture) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownKeys(reader, architecture));
   for (const char* name : {"rope.scale_linear", "rope.scaling.attn_factor"}) {
-    if (!reader.Has(name)) continue;
     LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
-                              reader.Float(name, 0, kMaxRopeFactor));
+                              reader.FloatOr(name, 0, kMaxRopeFactor, 1));
     if (factor != 1) return reader.Unsupported(name, "only 1 is");
   }
-  if (const auto* causal = file.Find(reader.Key("attention.causal"))) {
+  if (const auto* causal = reader.file().Find(reader.Key("attention.causal"))) {
     if (*causal != GgufFile::Value(true)) {
       return reader.Unsupported("attention.causal", "only true is");
     }
@@ -174,19 +173,17 @@ absl::Status ReadLayers(const GgufReader& reader,
   return absl::OkStatus();
 }
 
-absl::Status ReadScaling(const GgufFile& file, const GgufReader& reader,
-                         ModelConfig* config) {
+absl::Status ReadScaling(const GgufReader& reader, ModelConfig* config) {
   RopeConfig& rope = config->rope;
   constexpr char kOriginal[] = "rope.scaling.original_context_length";
   absl::string_view type = "none";
   if (reader.Has("rope.scaling.type")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(type,
-                              file.GetString(reader.Key("rope.scaling.type")));
-  }
-  if (reader.Has("rope.scaling.factor")) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        rope.factor, reader.Float("rope.scaling.factor", 0, kMaxRopeFactor));
+        type, reader.file().GetString(reader.Key("rope.scaling.type")));
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rope.factor,
+      reader.FloatOr("rope.scaling.factor", 0, kMaxRopeFactor, rope.factor));
   if (type == "none") {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const int original,
@@ -195,7 +192,7 @@ absl::Status ReadScaling(const GgufFile& file, const GgufReader& reader,
       return reader.Unsupported("rope.scaling.factor",
                                 "only 1 is where rope.scaling.type is none");
     }
-    return ReadRopeFactors(file, original, &rope);
+    return ReadRopeFactors(reader.file(), original, &rope);
   }
   if (type == "linear") {
     rope.scaling = RopeConfig::Scaling::kLinear;
@@ -213,7 +210,7 @@ absl::Status ReadScaling(const GgufFile& file, const GgufReader& reader,
   return absl::OkStatus();
 }
 
-absl::Status ReadSizes(const GgufFile& file, const GgufReader& reader,
+absl::Status ReadSizes(const GgufReader& reader,
                        const Architecture& architecture, ModelConfig* config) {
   LOCKSTEP_ASSIGN_OR_RETURN(config->hidden_size,
                             reader.Int("embedding_length", 1, kMaxHiddenSize));
@@ -230,17 +227,17 @@ absl::Status ReadSizes(const GgufFile& file, const GgufReader& reader,
     return ReadHeads(reader, architecture, config);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const GgufFile::Strings* tokens,
-                            file.GetStrings("tokenizer.ggml.tokens"));
+                            reader.file().GetStrings("tokenizer.ggml.tokens"));
   if (tokens->empty() || tokens->size() > kMaxVocabSize) {
     return absl::InvalidArgumentError(absl::StrCat(
-        file.path(), ": tokenizer.ggml.tokens has ", tokens->size(),
+        reader.file().path(), ": tokenizer.ggml.tokens has ", tokens->size(),
         " tokens, expected 1 to ", kMaxVocabSize, "."));
   }
   config->vocab_size = static_cast<int>(tokens->size());
   return ReadHeads(reader, architecture, config);
 }
 
-absl::Status ReadRope(const GgufFile& file, const GgufReader& reader,
+absl::Status ReadRope(const GgufReader& reader,
                       const Architecture& architecture, ModelConfig* config) {
   config->rope.style = architecture.gguf_rope_style;
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -250,7 +247,7 @@ absl::Status ReadRope(const GgufFile& file, const GgufReader& reader,
   LOCKSTEP_ASSIGN_OR_RETURN(
       config->local_rope.theta,
       reader.FloatOr(kLocalTheta, 1, kMaxRopeTheta, RopeConfig().theta));
-  return ReadScaling(file, reader, config);
+  return ReadScaling(reader, config);
 }
 
 absl::Status ReadExperts(const GgufReader& reader,
@@ -350,9 +347,9 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Architecture* architecture,
                             GgufArchitecture(file));
   const GgufReader reader(file, architecture->gguf_name);
-  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(file, reader, *architecture));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(reader, *architecture));
   ModelConfig config = ConfigOf(*architecture);
-  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(file, reader, *architecture, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadSizes(reader, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadLayers(reader, *architecture, &config));
   LOCKSTEP_ASSIGN_OR_RETURN(
       config.norm_eps,
@@ -365,7 +362,7 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
     LOCKSTEP_RETURN_IF_ERROR(ReadExperts(reader, *architecture, &config));
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadScales(reader, *architecture, &config));
-  LOCKSTEP_RETURN_IF_ERROR(ReadRope(file, reader, *architecture, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadRope(reader, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(file, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, file.path()));
   return config;
