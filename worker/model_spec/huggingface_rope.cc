@@ -14,12 +14,16 @@ namespace {
 
 constexpr absl::string_view kPartialRope = "partial_rotary_factor";
 constexpr char kTheta[] = "rope_theta";
-constexpr float kDefaultTheta = 10000;
+
+absl::Status ReadFactor(const JsonFields& fields, RopeConfig* rope) {
+  LOCKSTEP_ASSIGN_OR_RETURN(rope->factor,
+                            fields.Float("factor", 0, kMaxRopeFactor));
+  return absl::OkStatus();
+}
 
 absl::Status ReadLlama3Scaling(const JsonFields& fields, RopeConfig* rope) {
   rope->scaling = RopeConfig::Scaling::kLlama3;
-  LOCKSTEP_ASSIGN_OR_RETURN(rope->factor,
-                            fields.Float("factor", 0, kMaxRopeFactor));
+  LOCKSTEP_RETURN_IF_ERROR(ReadFactor(fields, rope));
   LOCKSTEP_ASSIGN_OR_RETURN(rope->low_freq_factor,
                             fields.Float("low_freq_factor", 0, kMaxRopeFactor));
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -33,12 +37,6 @@ absl::Status ReadLlama3Scaling(const JsonFields& fields, RopeConfig* rope) {
         "high_freq_factor",
         absl::StrCat("more than low_freq_factor, ", rope->low_freq_factor));
   }
-  return absl::OkStatus();
-}
-
-absl::Status ReadFactor(const JsonFields& fields, RopeConfig* rope) {
-  LOCKSTEP_ASSIGN_OR_RETURN(rope->factor,
-                            fields.Float("factor", 0, kMaxRopeFactor));
   return absl::OkStatus();
 }
 
@@ -111,7 +109,7 @@ absl::Status ReadOneRope(const JsonFields& theta, const char* theta_name,
                          const std::optional<JsonFields>& scaling,
                          int max_context, RopeConfig* rope) {
   LOCKSTEP_ASSIGN_OR_RETURN(
-      rope->theta, theta.FloatOr(theta_name, 1, kMaxRopeTheta, kDefaultTheta));
+      rope->theta, theta.FloatOr(theta_name, 1, kMaxRopeTheta, rope->theta));
   return scaling.has_value() ? ReadScaling(*scaling, max_context, rope)
                              : absl::OkStatus();
 }
