@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "kernels/attention/attend_args.h"
+
 namespace lockstep::cuda {
 namespace {
-
-// The first position that a token sees.
-int FirstSeen(int position, int window) {
-  return window == 0 ? 0 : std::max(0, position + 1 - window);
-}
 
 // The end of the tokens from `begin` on that are of one sequence.
 int EndOfRun(const AttentionBatch& batch, int begin) {
@@ -51,7 +48,8 @@ AttentionPlan PlanAttention(const AttentionBatch& batch, int max_partials) {
     const int end = EndOfRun(batch, begin);
     for (int token = begin; token < end; token += most) {
       const int count = std::min(most, end - token);
-      const int first = FirstSeen(batch.positions[token], batch.window);
+      const int first =
+          kernels::FirstSeen(batch.positions[token], batch.window);
       const int last = batch.positions[token + count - 1];
       const AttentionTile tile = {.first_token = token,
                                   .num_tokens = count,
