@@ -1,6 +1,7 @@
 #include "kernels/cuda/argmax.h"
 
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/reduction.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -32,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
                  uint32_t* ids) {
   auto* of_warp = DynamicShared<Candidate>();  // [kWarps]
   const float* row = logits + blockIdx.x * stride;
-  const float lowest = __uint_as_float(0xff800000);
+  const float lowest = MinusInfinity();
   const Candidate nothing = {lowest, 0xffffffff};
   Candidate best = nothing;
   for (int id = threadIdx.x; id < vocabulary; id += kThreads) {

@@ -216,11 +216,7 @@ class TileKernel {
   __device__ void WriteOut(int row, const Sums& sums) const {
     T* out = args_.out + (tile_.first_token + TokenOf(row)) * args_.out_stride +
              static_cast<ptrdiff_t>(HeadOf(row)) * kv_.head_dim;
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i) {
-      const int d = lane_ + i * kWarpLanes;
-      if (d < kv_.head_dim) out[d] = FromFloat<T>(sums.out[i] / sums.weight);
-    }
+    sums.Write(lane_, kv_.head_dim, out);
   }
 
   __device__ void WritePartial(int row, const Sums& sums,
@@ -283,11 +279,7 @@ __global__ void __launch_bounds__(kWarpLanes)
   }
   T* out = args.out + merge.token * args.out_stride +
            static_cast<ptrdiff_t>(head) * head_dim;
-#pragma unroll
-  for (int i = 0; i < kPerLane; ++i) {
-    const int d = lane + i * kWarpLanes;
-    if (d < head_dim) out[d] = FromFloat<T>(total.out[i] / total.weight);
-  }
+  total.Write(lane, head_dim, out);
 }
 
 template <typename T, int kPerLane>

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "kernels/cuda/bfloat16.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/reduction.h"
 
 // The running softmax of one row, a warp's lanes sharing its output: lane l has
 // dimensions l, l + 32, …. Scores are in units of log 2.
 namespace lockstep::cuda {
-
-__device__ inline float MinusInfinity() { return __uint_as_float(0xff800000); }
 
 template <int kPerLane>
 struct AttentionSums {
@@ -42,6 +42,16 @@ struct AttentionSums {
 #pragma unroll
     for (int i = 0; i < kPerLane; ++i) {
       out[i] = fmaf(out[i], factor, later.out[i] * later_factor);
+    }
+  }
+
+  // A lane's dimensions of the average value.
+  template <typename T>
+  __device__ void Write(int lane, int head_dim, T* to) const {
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+      const int d = lane + i * kWarpLanes;
+      if (d < head_dim) to[d] = FromFloat<T>(out[i] / weight);
     }
   }
 };

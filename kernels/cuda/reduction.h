@@ -13,6 +13,8 @@ __device__ inline float WarpSum(float x) {
   return x;
 }
 
+__device__ inline float MinusInfinity() { return __uint_as_float(0xff800000); }
+
 __device__ inline float WarpMax(float x) {
   for (int bits = kWarpLanes / 2; bits > 0; bits /= 2) {
     x = fmaxf(x, __shfl_xor_sync(kAllLanes, x, bits));
