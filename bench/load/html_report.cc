@@ -37,16 +37,16 @@ constexpr int kQuantiles = 200;
 using OfSummary = std::function<const Histogram&(const Summary&)>;
 
 // Which part of the requests took how long at most.
-Plot Distribution(const std::string& title, const std::vector<LoadRun>& runs,
+Plot Distribution(const std::string& title,
                   const std::vector<Summary>& summaries, const OfSummary& of) {
   Plot plot = {.title = title,
                .x_label = "milliseconds",
                .y_label = "% of them within",
                .x_is_logarithmic = true};
-  for (size_t i = 0; i < runs.size(); ++i) {
+  for (const Summary& summary : summaries) {
     Series& series = plot.series.emplace_back();
-    series.name = runs[i].label;
-    const Histogram& histogram = of(summaries[i]);
+    series.name = summary.label;
+    const Histogram& histogram = of(summary);
     for (int k = 0; histogram.count() > 0 && k <= kQuantiles; ++k) {
       const double share = static_cast<double>(k) / kQuantiles;
       series.points.push_back({1e3 * histogram.QuantileS(share), 100 * share});
@@ -131,28 +131,24 @@ std::string ToTable(const std::vector<std::vector<std::string>>& rows) {
 
 }  // namespace
 
-std::string ToHtml(const std::vector<LoadRun>& runs, const Slo& slo) {
-  std::vector<Summary> summaries;
-  for (const LoadRun& run : runs) summaries.push_back(Summarize(run, slo));
+std::string ToHtml(const std::vector<LoadRun>& runs,
+                   const std::vector<Summary>& summaries, const Slo& slo) {
   std::string html = kHead;
   for (const LoadRun& run : runs) {
     absl::StrAppendFormat(&html, "<p><b>%s</b> <code>%s</code>\n",
                           Escape(run.label), Escape(run.options.dump()));
   }
-  absl::StrAppend(&html, ToTable(ToRows(runs, slo)));
-  absl::StrAppendFormat(&html,
-                        "<p>The SLO: first token within %g ms, %g ms between "
-                        "tokens on average.\n<main>\n",
-                        slo.first_token_s * 1e3, slo.inter_token_s * 1e3);
+  absl::StrAppend(&html, ToTable(ToRows(summaries)), "<p>", ToText(slo),
+                  "\n<main>\n");
   for (const Plot& plot :
        {Distribution(
-            "First token", runs, summaries,
+            "First token", summaries,
             [](const Summary& s) -> const Histogram& { return s.first_token; }),
         Distribution(
-            "Between tokens", runs, summaries,
+            "Between tokens", summaries,
             [](const Summary& s) -> const Histogram& { return s.inter_token; }),
         Distribution(
-            "Whole answer", runs, summaries,
+            "Whole answer", summaries,
             [](const Summary& s) -> const Histogram& { return s.whole; }),
         FirstTokens(runs), InProgress(runs), Rates(runs)}) {
     absl::StrAppend(&html, ToSvg(plot));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "bench/load/svg_plot.h"
 
@@ -36,9 +37,12 @@ LoadRun LabelledRun(const std::string& label) {
   return run;
 }
 
+std::string HtmlOf(const std::vector<LoadRun>& runs) {
+  return ToHtml(runs, SummarizeEach(runs, Slo()), Slo());
+}
+
 TEST(ToHtml, ShowsEachRunInEachPlot) {
-  const std::string html =
-      ToHtml({LabelledRun("one"), LabelledRun("two")}, Slo());
+  const std::string html = HtmlOf({LabelledRun("one"), LabelledRun("two")});
   EXPECT_EQ(Count(html, "<svg"), 6);
   EXPECT_EQ(Count(html, "class=line"), 5 * 2);
   EXPECT_EQ(Count(html, "class=dots"), 2);
@@ -46,7 +50,7 @@ TEST(ToHtml, ShowsEachRunInEachPlot) {
 }
 
 TEST(ToHtml, TakesNoMarkupFromLabels) {
-  const std::string html = ToHtml({LabelledRun("<script>'&")}, Slo());
+  const std::string html = HtmlOf({LabelledRun("<script>'&")});
   EXPECT_THAT(html, Not(HasSubstr("<script>")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;&#39;&amp;"));
 }
@@ -56,8 +60,8 @@ TEST(ToHtml, OfARunWithoutAnswersIsAPageToo) {
   run.label = "none";
   run.records = {{.due_s = 0, .end_s = 1, .error = "UNAVAILABLE"}};
   run.seconds = 1;
-  EXPECT_THAT(ToHtml({run}, Slo()), HasSubstr("UNAVAILABLE"));
-  EXPECT_THAT(ToHtml({LoadRun()}, Slo()), Not(HasSubstr("nan")));
+  EXPECT_THAT(HtmlOf({run}), HasSubstr("UNAVAILABLE"));
+  EXPECT_THAT(HtmlOf({LoadRun()}), Not(HasSubstr("nan")));
 }
 
 // 0 to 10 on an axis from 64 to 624: a tick each 2, and the point in the middle

@@ -65,9 +65,10 @@ absl::Status Execute(int argc, char** argv) {
                             options.compare.empty()
                                 ? LoadTarget(options)
                                 : ReadRuns(options.compare));
-  std::fputs(ToText(runs, options.slo).c_str(), stdout);
+  const std::vector<Summary> summaries = SummarizeEach(runs, options.slo);
+  std::fputs(ToText(summaries, options.slo).c_str(), stdout);
   if (options.html.empty()) return absl::OkStatus();
-  return WriteTextFile(options.html, ToHtml(runs, options.slo));
+  return WriteTextFile(options.html, ToHtml(runs, summaries, options.slo));
 }
 
 }  // namespace

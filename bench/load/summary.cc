@@ -76,6 +76,7 @@ bool Keeps(const Record& record, const Slo& slo) {
 
 Summary Summarize(const LoadRun& run, const Slo& slo) {
   Summary summary;
+  summary.label = run.label;
   int64_t tokens = 0, kept = 0;
   for (const Record& record : run.records) {
     ++summary.requests;
@@ -101,18 +102,22 @@ Summary Summarize(const LoadRun& run, const Slo& slo) {
   return summary;
 }
 
-std::vector<std::vector<std::string>> ToRows(const std::vector<LoadRun>& runs,
-                                             const Slo& slo) {
+std::vector<Summary> SummarizeEach(const std::vector<LoadRun>& runs,
+                                   const Slo& slo) {
   std::vector<Summary> summaries;
+  for (const LoadRun& run : runs) summaries.push_back(Summarize(run, slo));
+  return summaries;
+}
+
+std::vector<std::vector<std::string>> ToRows(
+    const std::vector<Summary>& summaries) {
   std::vector<std::vector<std::string>> rows = {{""}};
   std::map<std::string, int64_t> errors;
-  for (const LoadRun& run : runs) {
-    summaries.push_back(Summarize(run, slo));
-    rows[0].push_back(run.label);
-    errors.insert(summaries.back().errors.begin(),
-                  summaries.back().errors.end());
+  for (const Summary& summary : summaries) {
+    rows[0].push_back(summary.label);
+    errors.insert(summary.errors.begin(), summary.errors.end());
   }
-  if (runs.size() == 2) rows[0].push_back("change");
+  if (summaries.size() == 2) rows[0].push_back("change");
   std::vector<Figure> figures = Figures();
   for (const auto& [error, number] : errors) {
     figures.insert(figures.begin() + 2,
@@ -136,12 +141,16 @@ std::vector<std::vector<std::string>> ToRows(const std::vector<LoadRun>& runs,
   return rows;
 }
 
-std::string ToText(const std::vector<LoadRun>& runs, const Slo& slo) {
+std::string ToText(const Slo& slo) {
+  return absl::StrCat("The SLO: first token within ", slo.first_token_s * 1e3,
+                      " ms, ", slo.inter_token_s * 1e3,
+                      " ms between tokens on average.");
+}
+
+std::string ToText(const std::vector<Summary>& summaries, const Slo& slo) {
   TextTable table;
-  for (auto& row : ToRows(runs, slo)) table.Add(std::move(row));
-  return absl::StrCat(table.ToText(), "The SLO: first token within ",
-                      slo.first_token_s * 1e3, " ms, ", slo.inter_token_s * 1e3,
-                      " ms between tokens on average.\n");
+  for (auto& row : ToRows(summaries)) table.Add(std::move(row));
+  return absl::StrCat(table.ToText(), ToText(slo), "\n");
 }
 
 }  // namespace lockstep::bench

@@ -18,6 +18,7 @@ struct Slo {
 
 // A run in figures. Durations are of the requests that were answered.
 struct Summary {
+  std::string label;
   int64_t requests = 0;
   int64_t answered = 0;
   std::map<std::string, int64_t> errors;  // by status
@@ -34,13 +35,18 @@ struct Summary {
 bool Keeps(const Record& record, const Slo& slo);
 
 Summary Summarize(const LoadRun& run, const Slo& slo);
+std::vector<Summary> SummarizeEach(const std::vector<LoadRun>& runs,
+                                   const Slo& slo);
+
+// A sentence.
+std::string ToText(const Slo& slo);
 
 // For people, runs beside each other. REQUIRES: there is one.
-std::string ToText(const std::vector<LoadRun>& runs, const Slo& slo);
+std::string ToText(const std::vector<Summary>& summaries, const Slo& slo);
 
 // A table's rows: a name, a cell for each run and, of the second run, by how
 // much it differs from the first.
-std::vector<std::vector<std::string>> ToRows(const std::vector<LoadRun>& runs,
-                                             const Slo& slo);
+std::vector<std::vector<std::string>> ToRows(
+    const std::vector<Summary>& summaries);
 
 }  // namespace lockstep::bench

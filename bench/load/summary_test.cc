@@ -58,7 +58,7 @@ TEST(ToRows, PutsTwoRunsBesideEachOther) {
   LoadRun other = TenASecond();
   other.label = "other";
   other.seconds = 20;
-  const auto rows = ToRows({TenASecond(), other}, Slo());
+  const auto rows = ToRows(SummarizeEach({TenASecond(), other}, Slo()));
   EXPECT_THAT(rows[0], ElementsAre("", "ten", "other", "change"));
   EXPECT_THAT(rows, Contains(ElementsAre("UNAVAILABLE", "10", "10", "+0.0 %")));
   EXPECT_THAT(rows,
@@ -66,7 +66,7 @@ TEST(ToRows, PutsTwoRunsBesideEachOther) {
 }
 
 TEST(ToText, SaysWhatTheSloIs) {
-  EXPECT_THAT(ToText({TenASecond()}, Slo()),
+  EXPECT_THAT(ToText(SummarizeEach({TenASecond()}, Slo()), Slo()),
               HasSubstr("first token within 2000 ms, 200 ms between"));
 }
 
