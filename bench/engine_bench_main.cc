@@ -6,15 +6,14 @@
 // All flags of a worker that concern its engine are flags of this program too.
 
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include <cstdio>
 #include <string>
 
 #include "bench/engine_bench.h"
 #include "bench/engine_report.h"
+#include "bench/run_program.h"
 #include "bench/workload.h"
-#include "common/environment_flags.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 #include "worker/options.h"
@@ -31,8 +30,7 @@ DEFINE_string(
 namespace lockstep::bench {
 namespace {
 
-absl::Status Run(int argc, char** argv) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+absl::Status Run() {
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("repeat", FLAGS_repeat, 1, 1000));
   LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions worker, OptionsFromFlags());
   LOCKSTEP_RETURN_IF_ERROR(
@@ -56,13 +54,7 @@ absl::Status Run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("speed of the engine of a Lockstep worker.");
-  const absl::Status status = lockstep::bench::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "engine_bench: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+  return lockstep::bench::RunProgram(
+      "engine_bench", "speed of the engine of a Lockstep worker.", argc, argv,
+      lockstep::bench::Run);
 }

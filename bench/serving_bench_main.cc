@@ -7,7 +7,6 @@
 
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -17,11 +16,11 @@
 
 #include "bench/engine_bench.h"
 #include "bench/engine_report.h"
+#include "bench/run_program.h"
 #include "bench/serving_clients.h"
 #include "bench/serving_report.h"
 #include "bench/workload.h"
 #include "bench/workload_runner.h"
-#include "common/environment_flags.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 #include "worker/options.h"
@@ -49,8 +48,7 @@ absl::StatusOr<std::vector<RunResult>> RunEngineAlone() {
   return std::move(row.runs);
 }
 
-absl::Status Run(int argc, char** argv) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+absl::Status Run() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("target", FLAGS_target, /*least_port=*/1));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("clients", FLAGS_clients, 1, 1024));
@@ -76,13 +74,7 @@ absl::Status Run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("load for a Lockstep gateway.");
-  const absl::Status status = lockstep::bench::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "serving_bench: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+  return lockstep::bench::RunProgram("serving_bench",
+                                     "load for a Lockstep gateway.", argc, argv,
+                                     lockstep::bench::Run);
 }

@@ -4,8 +4,6 @@
 //   load --target=HOST:PORT --rate=5 --seconds=60 --html=report.html
 
 #include <absl/status/status.h>
-#include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include <cstdio>
 #include <memory>
@@ -21,7 +19,7 @@
 #include "bench/load/runner.h"
 #include "bench/load/summary.h"
 #include "bench/load/text_file.h"
-#include "common/environment_flags.h"
+#include "bench/run_program.h"
 #include "common/status_macros.h"
 
 namespace lockstep::bench {
@@ -58,8 +56,7 @@ absl::StatusOr<std::vector<LoadRun>> LoadTarget(const LoadOptions& options) {
   return runs;
 }
 
-absl::Status Execute(int argc, char** argv) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+absl::Status Execute() {
   LOCKSTEP_ASSIGN_OR_RETURN(const LoadOptions options, LoadOptionsFromFlags());
   LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<LoadRun> runs,
                             options.compare.empty()
@@ -75,12 +72,7 @@ absl::Status Execute(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("load for a gateway, and what its clients see.");
-  const absl::Status status = lockstep::bench::Execute(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "load: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return lockstep::bench::RunProgram(
+      "load", "load for a gateway, and what its clients see.", argc, argv,
+      lockstep::bench::Execute);
 }
