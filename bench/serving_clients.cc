@@ -9,7 +9,7 @@
 #include <optional>
 #include <random>
 
-#include "common/grpc_server.h"
+#include "bench/gateway_calls.h"
 #include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "proto/inference.grpc.pb.h"
@@ -20,13 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kConnectTimeout{30};
-
-std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
-  grpc::ChannelArguments arguments = ChannelArguments();
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(),
-                                   arguments);
-}
 
 absl::StatusOr<uint32_t> VocabularySize(const std::string& target) {
   const auto stub = v1::Inference::NewStub(Connect(target));
@@ -80,13 +73,10 @@ class Client {
   enum class State { kWaits, kStarts, kReads, kEnds };
 
   void Ask() {
-    v1::GenerateRequest request;
-    for (int i = 0; i < traffic_.prompt_tokens; ++i) {
-      request.mutable_token_ids()->add_ids(ids_(random_));
-    }
-    request.mutable_sampling()->set_temperature(0);
-    request.mutable_sampling()->set_max_tokens(traffic_.output_tokens);
-    request.mutable_sampling()->set_ignore_eos(true);
+    std::vector<uint32_t> prompt(traffic_.prompt_tokens);
+    for (uint32_t& id : prompt) id = ids_(random_);
+    const v1::GenerateRequest request =
+        GreedyRequest(prompt, traffic_.output_tokens);
     ++rounds_begun_;
     last_ = Clock::now();
     has_token_ = false;

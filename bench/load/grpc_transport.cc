@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/grpc_server.h"
+#include "bench/gateway_calls.h"
 #include "common/grpc_status.h"
 
 namespace lockstep::bench {
@@ -18,16 +18,6 @@ std::chrono::system_clock::time_point ToSystemClock(Clock::time_point time) {
              std::max(time - Clock::now(), Clock::duration::zero()));
 }
 
-v1::GenerateRequest ToRequest(const Prompt& prompt) {
-  v1::GenerateRequest request;
-  *request.mutable_token_ids()->mutable_ids() = {prompt.ids.begin(),
-                                                 prompt.ids.end()};
-  request.mutable_sampling()->set_temperature(0);
-  request.mutable_sampling()->set_max_tokens(prompt.output_tokens);
-  request.mutable_sampling()->set_ignore_eos(true);
-  return request;
-}
-
 }  // namespace
 
 // One request, with one operation in flight; deletes itself after its end.
@@ -36,8 +26,9 @@ class GrpcTransport::Call {
   Call(v1::Inference::Stub& stub, const Prompt& prompt, Listener* listener,
        grpc::CompletionQueue* queue)
       : listener_(listener),
-        reader_(
-            stub.PrepareAsyncGenerate(&context_, ToRequest(prompt), queue)) {
+        reader_(stub.PrepareAsyncGenerate(
+            &context_, GreedyRequest(prompt.ids, prompt.output_tokens),
+            queue)) {
     reader_->StartCall(this);
   }
 
@@ -68,11 +59,8 @@ class GrpcTransport::Call {
 };
 
 GrpcTransport::GrpcTransport(const std::string& target, int connections) {
-  grpc::ChannelArguments arguments = ChannelArguments();
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   for (int i = 0; i < connections; ++i) {
-    stubs_.push_back(v1::Inference::NewStub(grpc::CreateCustomChannel(
-        target, grpc::InsecureChannelCredentials(), arguments)));
+    stubs_.push_back(v1::Inference::NewStub(Connect(target)));
   }
 }
 
