@@ -12,9 +12,6 @@
 namespace lockstep::bench {
 namespace {
 
-constexpr int kMostTokens = 1 << 20;
-constexpr double kMostSeconds = 86'400;
-
 bool ParseArrival(absl::string_view line, Arrival* arrival) {
   const std::vector<absl::string_view> cells = absl::StrSplit(line, ',');
   return cells.size() == 3 && absl::SimpleAtod(cells[0], &arrival->at_s) &&
@@ -55,10 +52,11 @@ absl::StatusOr<std::vector<Arrival>> ParseTrace(absl::string_view text,
     line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
     if (line.empty()) continue;
     if (!ParseArrival(line, &arrivals.emplace_back())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, ", line ", number, " is \"", line,
-          "\"; it should be seconds (0 to 86400), prompt tokens and output "
-          "tokens (1 to 1048576), with commas between them."));
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ", line ", number, " is \"", line,
+                       "\"; it should be seconds (0 to ", kMostSeconds,
+                       "), prompt tokens and output tokens (1 to ", kMostTokens,
+                       "), with commas between them."));
     }
   }
   std::stable_sort(

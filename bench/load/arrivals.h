@@ -8,6 +8,10 @@
 
 namespace lockstep::bench {
 
+// Of a prompt or an answer, and of a run.
+inline constexpr int kMostTokens = 1 << 20;
+inline constexpr double kMostSeconds = 86'400;
+
 // When somebody comes, in seconds from the start, and with what, where a trace
 // says it.
 struct Arrival {

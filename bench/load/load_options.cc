@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "bench/load/arrivals.h"
 #include "bench/load/text_file.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
@@ -46,10 +47,8 @@ DEFINE_string(compare, "",
 namespace lockstep::bench {
 namespace {
 
-constexpr int kMostTokens = 1 << 20;
 constexpr int kMostRuns = 4;
 constexpr int kMostClients = 100'000;
-constexpr double kMostSeconds = 86'400;
 
 absl::Status CheckRange(const char* flag, double value, double least,
                         double most) {
