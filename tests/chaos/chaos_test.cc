@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
 #include "tests/chaos/play_round.h"
 #include "tests/chaos/round.h"
+#include "tests/testing/process.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 
@@ -27,10 +27,7 @@ class ChaosTest : public ::testing::TestWithParam<int> {
   static std::string ModelPath() { return ::testing::TempDir() + "chaos.gguf"; }
 
   // Absolute, since other programs start it too.
-  static std::string WorkerPath() {
-    return std::string(std::getenv("TEST_SRCDIR")) + "/" +
-           std::getenv("TEST_WORKSPACE") + "/worker/worker";
-  }
+  static std::string WorkerPath() { return InRunfiles("worker/worker"); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Rounds, ChaosTest, ::testing::Range(0, kRounds));

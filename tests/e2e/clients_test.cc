@@ -18,6 +18,7 @@
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::InRunfiles;
 using ::lockstep::testing::Process;
 using ::lockstep::testing::ServingTest;
 using ::testing::HasSubstr;
@@ -100,12 +101,11 @@ TEST_F(ServingTest, TheOpenAiLibraryFindsWhatItKnows) {
                  << "; ./lockstep test fetches it";
   }
   ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto sdk = *Process::Start(
-      python,
-      {absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"),
-                    "/tests/e2e/openai_sdk.py"),
-       absl::StrCat("http://", http_address_, "/v1")},
-      {{"PYTHONPATH", clients + "/packages"}});
+  const auto sdk =
+      *Process::Start(python,
+                      {InRunfiles("tests/e2e/openai_sdk.py"),
+                       absl::StrCat("http://", http_address_, "/v1")},
+                      {{"PYTHONPATH", clients + "/packages"}});
   EXPECT_EQ(sdk->WaitForExit(kTimeout).value_or(-1), 0) << sdk->output();
   ExpectIdleSoon();  // what was left early, too
 }
@@ -115,11 +115,9 @@ TEST_F(ServingTest, ChatsThroughAPipe) {
   const auto chat = [this](const std::string& lines) {
     return *Process::Start(
         "/bin/sh",
-        {"-c", absl::StrCat("printf '", lines, "' | ", getenv("TEST_SRCDIR"),
-                            "/", getenv("TEST_WORKSPACE"),
-                            "/frontend/chat/chat --temperature=0 "
-                            "--max_tokens=8 --server=",
-                            address_)});
+        {"-c", absl::StrCat(
+                   "printf '", lines, "' | ", InRunfiles("frontend/chat/chat"),
+                   " --temperature=0 --max_tokens=8 --server=", address_)});
   };
   auto good = chat("hello\\nand more\\n");
   EXPECT_EQ(good->WaitForExit(kTimeout).value_or(-1), 0) << good->output();

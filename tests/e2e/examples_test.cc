@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -26,15 +25,10 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kTimeout = absl::Seconds(60);
 
-std::string Runfile(const std::string& path) {
-  return absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"), "/",
-                      path);
-}
-
 // What examples/check.sh has built in this checkout; it may be missing.
 std::string Built(const std::string& language) {
   const std::filesystem::path script =
-      std::filesystem::canonical(Runfile("examples/check.sh"));
+      std::filesystem::canonical(InRunfiles("examples/check.sh"));
   return script.parent_path().parent_path() / ".lockstep/examples" /
          (language + ".sh");
 }
@@ -48,8 +42,8 @@ class ExamplesTest : public GatewayTest,
       program_ = "examples/cpp/client";
     } else if (language == "python") {
       program_ = "/usr/bin/python3";
-      arguments_ = {Runfile("examples/python/client.py")};
-      environment_["PYTHONPATH"] = Runfile("examples/python");
+      arguments_ = {InRunfiles("examples/python/client.py")};
+      environment_["PYTHONPATH"] = InRunfiles("examples/python");
     } else if (std::filesystem::exists(Built(language))) {
       program_ = "/bin/bash";
       arguments_ = {Built(language)};

@@ -51,8 +51,7 @@ TEST_F(ToolClientsTest, TheOpenAiLibraryFindsWhatItKnows) {
   worker_.set_script(AnswerAsAModel);
   const auto sdk = *Process::Start(
       python,
-      {absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"),
-                    "/tests/e2e/openai_tools_sdk.py"),
+      {InRunfiles("tests/e2e/openai_tools_sdk.py"),
        absl::StrCat("http://127.0.0.1:", gateway_->ports().http, "/v1")},
       {{"PYTHONPATH", clients + "/packages"}});
   EXPECT_EQ(sdk->WaitForExit(kTimeout).value_or(-1), 0) << sdk->output();

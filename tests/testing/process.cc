@@ -23,16 +23,6 @@
 namespace lockstep::testing {
 namespace {
 
-std::string InRunfiles(const std::string& binary) {
-  const char* runfiles = std::getenv("TEST_SRCDIR");
-  const char* workspace = std::getenv("TEST_WORKSPACE");
-  if (binary.empty() || binary[0] == '/' || runfiles == nullptr ||
-      workspace == nullptr) {
-    return binary;
-  }
-  return absl::StrCat(runfiles, "/", workspace, "/", binary);
-}
-
 std::vector<std::string> MergedEnvironment(
     std::map<std::string, std::string> additions) {
   // Ports that others may use; there are tests of two on one.
@@ -203,6 +193,16 @@ void Process::AwaitRestOfOutput() {
 std::string Process::output() const {
   absl::MutexLock lock(&mutex_);
   return output_;
+}
+
+std::string InRunfiles(const std::string& path) {
+  const char* runfiles = std::getenv("TEST_SRCDIR");
+  const char* workspace = std::getenv("TEST_WORKSPACE");
+  if (path.empty() || path[0] == '/' || runfiles == nullptr ||
+      workspace == nullptr) {
+    return path;
+  }
+  return absl::StrCat(runfiles, "/", workspace, "/", path);
 }
 
 std::vector<pid_t> ChildrenOf(pid_t pid) {

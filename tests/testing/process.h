@@ -73,6 +73,10 @@ class Process {
   std::thread reader_;  // "output"; joined by the destructor
 };
 
+// The absolute path of a file among the test's runfiles, named from the
+// workspace's root. An absolute path stays, and any where no test runs.
+std::string InRunfiles(const std::string& path);
+
 // The processes whose parent is `pid`.
 std::vector<pid_t> ChildrenOf(pid_t pid);
 
