@@ -5,9 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
+#include <string>
+
+#include "tests/testing/read_file.h"
 
 #include "common/rpc_status.pb.h"
 
@@ -29,8 +30,7 @@ TEST(ErrorReason, EachEntryIsAtTheNumberOfItsReasonUnderANameOfItsOwn) {
 }
 
 TEST(ErrorReason, ThePageHasTheTableAndNothingElse) {
-  std::ifstream file("docs/errors.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string page = testing::ReadFile("docs/errors.md");
   size_t rows = 0;
   for (size_t at = page.find("` | "); at != page.npos;
        at = page.find("` | ", at + 1)) {

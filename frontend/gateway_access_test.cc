@@ -5,8 +5,6 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -22,6 +20,7 @@
 #include "tests/testing/gateway_test_fixture.h"
 #include "tests/testing/http/openai_client.h"
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/read_file.h"
 #include "tests/testing/write_file.h"
 
 namespace lockstep {
@@ -35,6 +34,7 @@ using ::lockstep::testing::Outcome;
 using ::lockstep::testing::PostJson;
 using ::lockstep::testing::RawConnection;
 using ::lockstep::testing::RawResponse;
+using ::lockstep::testing::ReadFile;
 using ::lockstep::testing::TextRequest;
 using ::nlohmann::json;
 
@@ -119,8 +119,7 @@ TEST_F(GatewayAccessTest, HttpSaysWhenToTryAgain) {
 }
 
 TEST_F(GatewayAccessTest, EveryRouteButTheOpenOnesNeedsAKey) {
-  std::ifstream file("docs/security.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::string page = ReadFile("docs/security.md");
   for (const OpenRoute& route : OpenRoutes()) {
     EXPECT_EQ(Fetch(http_port(), std::string(route.path)).status, 200)
         << route.path;

@@ -8,8 +8,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +15,7 @@
 
 #include "tests/testing/http/openai_test_fixture.h"
 #include "tests/testing/http/scraped.h"
+#include "tests/testing/read_file.h"
 
 namespace lockstep {
 namespace {
@@ -28,16 +27,12 @@ using ::testing::IsSupersetOf;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::Pair;
+using testing::ReadFile;
 using testing::Scraped;
 
 constexpr char kTraceId[] = "0af7651916cd43dd8448eb211c80319c";
 constexpr char kTraceparent[] =
     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string LogPath() { return ::testing::TempDir() + "/gateway-access.log"; }
 

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-#include <string>
+#include "tests/testing/read_file.h"
 
 namespace lockstep {
 namespace {
@@ -13,9 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(WorkerMetricsPage, HasTheTable) {
-  std::ifstream file("docs/metrics.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(page, HasSubstr(MetricsAsMarkdown(WorkerMetrics())));
+  EXPECT_THAT(testing::ReadFile("docs/metrics.md"),
+              HasSubstr(MetricsAsMarkdown(WorkerMetrics())));
 }
 
 }  // namespace

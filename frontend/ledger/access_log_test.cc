@@ -10,17 +10,15 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
+
+#include "tests/testing/read_file.h"
 
 namespace lockstep {
 namespace {
 
-std::string Read(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using testing::ReadFile;
 
 class AccessLogTest : public ::testing::Test {
  protected:
@@ -46,7 +44,7 @@ TEST_F(AccessLogTest, AppendsLinesInOrder) {
   log_->Write("one\n");
   log_->Write("two\n");
   log_ = nullptr;  // what waits is written
-  EXPECT_EQ(Read(path_), "old\none\ntwo\n");
+  EXPECT_EQ(ReadFile(path_), "old\none\ntwo\n");
 }
 
 TEST_F(AccessLogTest, GoesOnInANewFileWhenTheOldOneWasRenamed) {
@@ -56,8 +54,8 @@ TEST_F(AccessLogTest, GoesOnInANewFileWhenTheOldOneWasRenamed) {
   ASSERT_EQ(rename(path_.c_str(), (path_ + ".1").c_str()), 0);
   log_->Write("two\n");
   AwaitWritten(2);
-  EXPECT_EQ(Read(path_ + ".1"), "one\n");
-  EXPECT_EQ(Read(path_), "two\n");
+  EXPECT_EQ(ReadFile(path_ + ".1"), "one\n");
+  EXPECT_EQ(ReadFile(path_), "two\n");
 }
 
 TEST_F(AccessLogTest, GoesOnInANewFileWhenTheOldOneWasRemoved) {
@@ -65,7 +63,7 @@ TEST_F(AccessLogTest, GoesOnInANewFileWhenTheOldOneWasRemoved) {
   ASSERT_EQ(unlink(path_.c_str()), 0);
   log_->Write("one\n");
   AwaitWritten(1);
-  EXPECT_EQ(Read(path_), "one\n");
+  EXPECT_EQ(ReadFile(path_), "one\n");
 }
 
 TEST_F(AccessLogTest, AHangupOpensTheFileAnewAndEndsNothing) {
@@ -73,7 +71,7 @@ TEST_F(AccessLogTest, AHangupOpensTheFileAnewAndEndsNothing) {
   raise(SIGHUP);
   log_->Write("one\n");
   AwaitWritten(1);
-  EXPECT_EQ(Read(path_), "one\n");
+  EXPECT_EQ(ReadFile(path_), "one\n");
 }
 
 // A pipe that nobody reads is a disk that does not come back.

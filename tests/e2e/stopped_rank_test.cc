@@ -10,13 +10,12 @@
 
 #include <csignal>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "tests/e2e/worker_test_fixture.h"
 #include "tests/testing/process.h"
+#include "tests/testing/read_file.h"
 
 namespace lockstep {
 namespace {
@@ -90,8 +89,8 @@ TEST_F(StoppedRankTest, ALeaderThatIsStoppedIsNamedByAll) {
 
 // Of user and system, all threads.
 absl::Duration CpuTimeOf(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  const std::string stat =
+      testing::ReadFile(absl::StrCat("/proc/", pid, "/stat"));
   // After the name, which may have spaces, come fields 3 and on.
   const std::vector<std::string> fields =
       absl::StrSplit(stat.substr(stat.rfind(')') + 2), ' ');

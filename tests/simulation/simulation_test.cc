@@ -10,15 +10,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
 
 #include "tests/simulation/draw_scenario.h"
 #include "tests/simulation/explore.h"
+#include "tests/testing/read_file.h"
 
 namespace lockstep::testing {
 namespace {
@@ -40,11 +39,9 @@ void ExpectNone(const std::optional<Failure>& failure) {
 }
 
 Scenario ReadScenario(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
   Scenario scenario;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scenario) &&
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(ReadFile(path),
+                                                            &scenario) &&
               scenario.events_size() > 0)
       << path << " holds no scenario";
   return scenario;

@@ -17,8 +17,9 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <utility>
+
+#include "tests/testing/read_file.h"
 
 namespace lockstep::testing {
 namespace {
@@ -59,10 +60,7 @@ std::optional<std::string> FindLine(absl::string_view output,
 
 // Of /proc/PID/stat, the fields after the name: state, parent, …
 std::vector<std::string> StatFields(pid_t pid) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string stat = text.str();
+  const std::string stat = ReadFile(absl::StrCat("/proc/", pid, "/stat"));
   const size_t name_end = stat.rfind(')');
   if (name_end == stat.npos) return {};
   return absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
