@@ -59,17 +59,19 @@ void WorkThrough(CUstream_st* stream) {
   }
 }
 
+// Under the lock.
+int Put(CUstream_st* stream, Work work) {
+  if (!current) return kInvalidContext;
+  stream->queue.push_back(std::move(work));
+  ++machine().pending;
+  machine().changed.notify_all();
+  return kSuccess;
+}
+
 }  // namespace
 
 int Enqueue(const char* call, CUstream_st* stream, Work work) {
-  Machine& m = machine();
-  const std::lock_guard lock(m.mutex);
-  if (const int error = Enter(call); error != kSuccess) return error;
-  if (!current) return kInvalidContext;
-  stream->queue.push_back(std::move(work));
-  ++m.pending;
-  m.changed.notify_all();
-  return kSuccess;
+  return Call(call, [&](auto&) { return Put(stream, std::move(work)); });
 }
 
 extern "C" {
@@ -138,13 +140,12 @@ int cuStreamQuery(CUstream_st* stream) {
 }
 
 int cuStreamWaitEvent(CUstream_st* stream, CUevent_st* event, unsigned) {
-  std::unique_lock lock(machine().mutex);
-  const auto wait = [happened = event->happened, awaited = event->recorded] {
-    std::unique_lock lock(machine().mutex);
-    machine().changed.wait(lock, [&] { return *happened >= awaited; });
-  };
-  lock.unlock();
-  return Enqueue("cuStreamWaitEvent", stream, wait);
+  return Call("cuStreamWaitEvent", [&](auto&) {
+    return Put(stream, [happened = event->happened, awaited = event->recorded] {
+      std::unique_lock lock(machine().mutex);
+      machine().changed.wait(lock, [&] { return *happened >= awaited; });
+    });
+  });
 }
 
 int cuEventCreate(CUevent_st** event, unsigned) {
@@ -163,18 +164,17 @@ int cuEventDestroy_v2(CUevent_st* event) {
 }
 
 int cuEventRecord(CUevent_st* event, CUstream_st* stream) {
-  std::unique_lock lock(machine().mutex);
-  const auto happen = [happened = event->happened,
-                       number = event->recorded + 1] {
-    const std::lock_guard lock(machine().mutex);
-    *happened = number;
-    machine().changed.notify_all();
-  };
-  lock.unlock();
-  const int error = Enqueue("cuEventRecord", stream, happen);
-  lock.lock();
-  if (error == kSuccess) ++event->recorded;
-  return error;
+  return Call("cuEventRecord", [&](auto&) {
+    const auto happen = [happened = event->happened,
+                         number = event->recorded + 1] {
+      const std::lock_guard lock(machine().mutex);
+      *happened = number;
+      machine().changed.notify_all();
+    };
+    const int error = Put(stream, happen);
+    if (error == kSuccess) ++event->recorded;
+    return error;
+  });
 }
 
 int cuEventQuery(CUevent_st* event) {
