@@ -81,6 +81,22 @@ std::vector<float> Floats(const void* data, size_t count) {
   return {floats, floats + count};
 }
 
+// Lets the stream show `in` to all ranks and, unless this one aborts, hand
+// their parts to `use`.
+template <typename Use>
+int EnqueueExchange(const char* call, const void* in, size_t count,
+                    const std::shared_ptr<Rank>& rank, CUstream_st* stream,
+                    Use use) {
+  if (const int error = Call(call, [](auto&) { return kSuccess; })) {
+    return error;
+  }
+  const auto work = [in, count, use, self = rank, number = rank->next++] {
+    Exchange all;
+    if (Meet(self.get(), number, Floats(in, count), &all)) use(all.parts);
+  };
+  return Enqueue("a call of NCCL's", stream, work);
+}
+
 }  // namespace
 
 extern "C" {
@@ -134,37 +150,25 @@ int ncclCommGetAsyncError(ncclComm* comm, int* state) {
 
 int ncclAllReduce(const void* in, void* out, size_t count, int, int,
                   ncclComm* comm, CUstream_st* stream) {
-  if (const int error = Call("ncclAllReduce", [](auto&) { return kSuccess; })) {
-    return error;
-  }
-  const auto work = [in, out, count, self = comm->rank,
-                     number = comm->rank->next++] {
-    Exchange all;
-    if (!Meet(self.get(), number, Floats(in, count), &all)) return;
+  const auto add = [out, count](const std::vector<std::vector<float>>& parts) {
     auto* const sums = static_cast<float*>(out);
     for (size_t i = 0; i < count; ++i) {
       sums[i] = 0;
-      for (const std::vector<float>& part : all.parts) sums[i] += part[i];
+      for (const std::vector<float>& part : parts) sums[i] += part[i];
     }
   };
-  return Enqueue("a call of NCCL's", stream, work);
+  return EnqueueExchange("ncclAllReduce", in, count, comm->rank, stream, add);
 }
 
 int ncclAllGather(const void* in, void* out, size_t count, int, ncclComm* comm,
                   CUstream_st* stream) {
-  if (const int error = Call("ncclAllGather", [](auto&) { return kSuccess; })) {
-    return error;
-  }
-  const auto work = [in, out, count, self = comm->rank,
-                     number = comm->rank->next++] {
-    Exchange all;
-    if (!Meet(self.get(), number, Floats(in, count), &all)) return;
+  const auto join = [out](const std::vector<std::vector<float>>& parts) {
     auto* to = static_cast<float*>(out);
-    for (const std::vector<float>& part : all.parts) {
+    for (const std::vector<float>& part : parts) {
       to = std::copy(part.begin(), part.end(), to);
     }
   };
-  return Enqueue("a call of NCCL's", stream, work);
+  return EnqueueExchange("ncclAllGather", in, count, comm->rank, stream, join);
 }
 
 int ncclCommAbort(ncclComm* comm) {
