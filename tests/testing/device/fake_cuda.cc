@@ -16,9 +16,6 @@ Function* Find(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-constexpr int kVersion = 13000;
-constexpr int64_t kMemoryBytes = 1 << 30;
-
 }  // namespace
 
 FakeCuda::FakeCuda()
@@ -27,11 +24,7 @@ FakeCuda::FakeCuda()
 }
 
 FakeCuda::~FakeCuda() {
-  Fail("", 0, 0);
-  FailNccl(-1, 0);
-  Delay(0, 0);
-  Hold(false);
-  SetMachine(1, kVersion, kMemoryBytes);
+  Find<decltype(FakeCudaReset)>(handle_, "FakeCudaReset")();
   dlclose(handle_);
 }
 

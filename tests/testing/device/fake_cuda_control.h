@@ -20,6 +20,9 @@ void FakeCudaMachine(int devices, int driver_version, long long memory_bytes);
 // From now on the communicator of `rank` has an asynchronous error; 0 ends it.
 void FakeNcclError(int rank, int code);
 
+// Undoes all of the above.
+void FakeCudaReset();
+
 // Contexts, streams, events, communicators and allocations that are alive.
 int FakeCudaAlive();
 }

@@ -47,6 +47,12 @@ void FakeCudaMachine(int devices, int driver_version, long long memory_bytes) {
   machine().total = memory_bytes;
 }
 
+void FakeCudaReset() {
+  const std::lock_guard lock(machine().mutex);
+  static_cast<Settings&>(machine()) = Settings();
+  machine().changed.notify_all();
+}
+
 int FakeCudaAlive() {
   const std::lock_guard lock(machine().mutex);
   return machine().alive + static_cast<int>(machine().allocations.size());

@@ -22,22 +22,27 @@ inline constexpr int kInvalidContext = 201;
 inline constexpr int kNotReady = 600;
 inline constexpr int kIllegalAddress = 700;
 
-// One lock for all of it: this is no place to be fast.
-struct Machine {
-  std::mutex mutex;
-  std::condition_variable changed;
+// What a test may set.
+struct Settings {
   int devices = 1;
   int version = 13000;
-  int64_t total = 1 << 30, used = 0;
-  std::map<void*, size_t> allocations;
-  int alive = 0;    // contexts, streams, events, page-locked memory
-  int pending = 0;  // work on all streams
+  int64_t total = 1 << 30;
   bool held = false;
   int most_us = 0;
   std::minstd_rand random;
   std::string failing;
   int fails_in = 0, code = 0;
   int nccl_rank = -1, nccl_error = 0;  // whose communicator fails, and how
+};
+
+// One lock for all of it: this is no place to be fast.
+struct Machine : Settings {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t used = 0;
+  std::map<void*, size_t> allocations;
+  int alive = 0;    // contexts, streams, events, page-locked memory
+  int pending = 0;  // work on all streams
 };
 
 Machine& machine();
