@@ -14,14 +14,18 @@ GATEWAY = 'namespace=~"$namespace"'
 WORKER = 'namespace=~"$namespace", pod=~"$pod"'
 
 
-def rate(metric, labels, by):
-    return f"sum by ({by}) (rate({metric}{{{labels}}}[$__rate_interval]))"
+def rate(metric, labels, by=None):
+    total = f"sum by ({by}) " if by else "sum"
+    return f"{total}(rate({metric}{{{labels}}}[$__rate_interval]))"
+
+
+def quantile(q, metric, labels, by="le"):
+    return f"histogram_quantile({q}, {rate(metric + '_bucket', labels, by)})"
 
 
 def quantiles(metric, labels):
     """Queries of a histogram's 50th, 90th and 99th percentile."""
-    buckets = rate(f"{metric}_bucket", labels, "le")
-    return [(f"histogram_quantile({q}, {buckets})", f"p{round(q * 100)}") for q in (0.5, 0.9, 0.99)]
+    return [(quantile(q, metric, labels), f"p{round(q * 100)}") for q in (0.5, 0.9, 0.99)]
 
 
 def worker_histogram(title, metric, unit="s"):
@@ -57,8 +61,8 @@ GATEWAY_ROWS = {
             "Tokens a second",
             "short",
             [
-                (f"sum(rate(lockstep_gateway_prompt_tokens_total{{{GATEWAY}}}[$__rate_interval]))", "prompt"),
-                (f"sum(rate(lockstep_gateway_generation_tokens_total{{{GATEWAY}}}[$__rate_interval]))", "generated"),
+                (rate("lockstep_gateway_prompt_tokens_total", GATEWAY), "prompt"),
+                (rate("lockstep_gateway_generation_tokens_total", GATEWAY), "generated"),
             ],
         ),
         (
@@ -66,8 +70,9 @@ GATEWAY_ROWS = {
             "percentunit",
             [
                 (
-                    f"sum(rate(lockstep_gateway_cached_prompt_tokens_total{{{GATEWAY}}}[$__rate_interval]))"
-                    f" / sum(rate(lockstep_gateway_prompt_tokens_total{{{GATEWAY}}}[$__rate_interval]))",
+                    rate("lockstep_gateway_cached_prompt_tokens_total", GATEWAY)
+                    + " / "
+                    + rate("lockstep_gateway_prompt_tokens_total", GATEWAY),
                     "cached",
                 )
             ],
@@ -146,11 +151,8 @@ WORKER_ROWS = {
             "Tokens a second",
             "short",
             [
-                (f"sum by (pod) (rate(vllm:prompt_tokens_total{{{WORKER}}}[$__rate_interval]))", "{{pod}} prompt"),
-                (
-                    f"sum by (pod) (rate(vllm:generation_tokens_total{{{WORKER}}}[$__rate_interval]))",
-                    "{{pod}} generated",
-                ),
+                (rate("vllm:prompt_tokens_total", WORKER, "pod"), "{{pod}} prompt"),
+                (rate("vllm:generation_tokens_total", WORKER, "pod"), "{{pod}} generated"),
             ],
         ),
         worker_histogram("Tokens of a step", "vllm:iteration_tokens_total", "short"),
@@ -169,8 +171,9 @@ WORKER_ROWS = {
             "percentunit",
             [
                 (
-                    f"sum by (pod) (rate(vllm:prefix_cache_hits_total{{{WORKER}}}[$__rate_interval]))"
-                    f" / sum by (pod) (rate(vllm:prefix_cache_queries_total{{{WORKER}}}[$__rate_interval]))",
+                    rate("vllm:prefix_cache_hits_total", WORKER, "pod")
+                    + " / "
+                    + rate("vllm:prefix_cache_queries_total", WORKER, "pod"),
                     "{{pod}}",
                 )
             ],
@@ -181,14 +184,7 @@ WORKER_ROWS = {
         (
             "A step",
             "s",
-            [
-                (
-                    "histogram_quantile(0.99, "
-                    + rate("lockstep_worker_step_seconds_bucket", WORKER, "pod, rank, le")
-                    + ")",
-                    "{{pod}} rank {{rank}} p99",
-                )
-            ],
+            [(quantile(0.99, "lockstep_worker_step_seconds", WORKER, "pod, rank, le"), "{{pod}} rank {{rank}} p99")],
         ),
         (
             "Where step threads spend their time",
