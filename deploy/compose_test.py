@@ -1,16 +1,13 @@
 #!/usr/bin/env python3
 """compose.yaml holds together with the binaries, and names files that are there."""
 
-import pathlib
-import os
 import re
 import unittest
 
 import binaries
 import manifests
 
-DOCKER = pathlib.Path(os.path.realpath(__file__)).parent / "docker"
-LEAST_MARGIN_S = 5
+DOCKER = binaries.ROOT / "deploy/docker"
 
 
 class ComposeTest(unittest.TestCase):
@@ -22,7 +19,7 @@ class ComposeTest(unittest.TestCase):
         }
 
     def flags(self, service):
-        return dict(word.removeprefix("--").split("=", 1) for word in service["command"][1:])
+        return manifests.given_flags(service["command"][1:])
 
     def test_there_are_two_groups_and_a_gateway_that_knows_them(self):
         self.assertEqual(set(self.ours), {"group-a", "group-b", "gateway"})
@@ -31,13 +28,14 @@ class ComposeTest(unittest.TestCase):
 
     def test_flags_exist(self):
         for name, service in self.ours.items():
-            program = service["command"][0].rpartition("/")[2]
+            program = manifests.program_of(service["command"])
             self.assertLessEqual(set(self.flags(service)), binaries.flags_of(program), name)
 
     def test_nothing_is_killed_that_could_still_end(self):
         for name, service in self.ours.items():
             grace_s = int(re.fullmatch(r"(\d+)s", service["stop_grace_period"])[1])
-            self.assertGreaterEqual(grace_s, int(self.flags(service)["drain_timeout"]) + LEAST_MARGIN_S, name)
+            drain_s = int(self.flags(service)["drain_timeout"])
+            self.assertGreaterEqual(grace_s, drain_s + manifests.LEAST_MARGIN_S, name)
 
     def test_programs_can_do_no_more_than_they_must(self):
         for service in self.ours.values():

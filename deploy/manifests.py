@@ -7,6 +7,9 @@ import yaml
 LEADER = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
 FOLLOWER = {"leaderworkerset.sigs.k8s.io/worker-index": "1"}
 
+# From the end of a drain to the signal that kills, at least.
+LEAST_MARGIN_S = 5
+
 
 @functools.cache
 def load(path):
@@ -22,6 +25,15 @@ def of_kind(objects, *kinds):
     return [each for each in objects if each["kind"] in kinds]
 
 
+def program_of(command):
+    """The binary's name, of a command that begins with its path."""
+    return command[0].rpartition("/")[2]
+
+
+def given_flags(arguments):
+    return dict(argument.removeprefix("--").split("=", 1) for argument in arguments)
+
+
 class Pod:
     """A kind of Pod that an object makes: its template, with the labels it would have."""
 
@@ -35,11 +47,11 @@ class Pod:
 
     @property
     def program(self):
-        return self.container["command"][0].rpartition("/")[2]
+        return program_of(self.container["command"])
 
     @property
     def flags(self):
-        return dict(argument.removeprefix("--").split("=", 1) for argument in self.container["args"])
+        return given_flags(self.container["args"])
 
     @property
     def grace_s(self):

@@ -2,7 +2,6 @@
 """The plain manifests hold together, with each other and with the binaries."""
 
 import pathlib
-import os
 import re
 import shutil
 import subprocess
@@ -12,11 +11,9 @@ import unittest
 import binaries
 import manifests
 
-DEPLOY = pathlib.Path(os.path.realpath(__file__)).parent
-ROOT = DEPLOY.parent
+DEPLOY = binaries.ROOT / "deploy"
 FOLDERS = sorted(path.parent for path in (DEPLOY / "kustomize").glob("*/manifests.yaml"))
 
-LEAST_MARGIN_S = 5
 HEALTH_SERVICES = {
     "gateway": {"liveness", "readiness"},
     "worker": {"liveness", "readiness"},
@@ -29,7 +26,7 @@ TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
 def drain_s(pod):
     if pod.program != "tokenizer":
         return int(pod.flags["drain_timeout"])
-    source = (ROOT / "tokenizer_service/main.cc").read_text()
+    source = (binaries.ROOT / "tokenizer_service/main.cc").read_text()
     return int(TOKENIZER_GRACE.search(source)[1].replace("'", "")) / 1000
 
 
@@ -45,7 +42,8 @@ class ManifestsTest(unittest.TestCase):
     def test_nothing_is_killed_that_could_still_end(self):
         for _, pods in self.each():
             for pod in pods:
-                self.assertGreaterEqual(pod.grace_s, pod.pre_stop_s + drain_s(pod) + LEAST_MARGIN_S, pod.name)
+                ends_s = pod.pre_stop_s + drain_s(pod)
+                self.assertGreaterEqual(pod.grace_s, ends_s + manifests.LEAST_MARGIN_S, pod.name)
 
     def test_groups_have_time_to_form_and_load(self):
         for _, pods in self.each():

@@ -5,7 +5,6 @@ docs/metrics.md lists those, and a test of theirs holds it to the binaries.
 """
 
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -13,11 +12,11 @@ import subprocess
 import tempfile
 import unittest
 
+import binaries
 import manifests
 
-DEPLOY = pathlib.Path(os.path.realpath(__file__)).parent
-ROOT = DEPLOY.parent
-RUNBOOKS = ROOT / "docs/runbooks"
+DEPLOY = binaries.ROOT / "deploy"
+RUNBOOKS = binaries.ROOT / "docs/runbooks"
 
 ROW = re.compile(r"^\| `([a-z0-9_:]+)` \|([^|]*)\|([^|]*)\|", re.MULTILINE)
 METRIC = re.compile(r"(?<![\w:])((?:vllm:|lockstep_|process_|exposer_)[a-z0-9_:]+)(\{[^}]*\})?")
@@ -30,7 +29,7 @@ OF_THE_TARGET = {"namespace", "pod", "instance", "job", "le", "group_set", "grou
 
 def known_metrics():
     """Name -> labels, of the tables of docs/metrics.md."""
-    page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    page = (binaries.ROOT / "docs/metrics.md").read_text(encoding="utf-8")
     return {name: set(re.findall(r"`(\w+)`", labels)) for name, _, labels in ROW.findall(page)}
 
 
@@ -69,9 +68,9 @@ class MonitoringTest(unittest.TestCase):
         return SERIES.sub("", name) if SERIES.sub("", name) in self.known else None
 
     def test_expressions_name_metrics_and_labels_that_are_there(self):
+        recorded = {rule["record"] for rule in rules() if "record" in rule}
         for where, expression in expressions():
             with self.subTest(where=where, expression=expression):
-                recorded = {rule["record"] for rule in rules() if "record" in rule}
                 metrics = METRIC.findall(expression)
                 self.assertTrue(metrics or any(name in expression for name in recorded))
                 labels = set(OF_THE_TARGET)
