@@ -2,9 +2,9 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/match.h>
-#include <absl/strings/strip.h>
 
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "common/error_reason.h"

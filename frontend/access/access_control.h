@@ -5,7 +5,6 @@
 #include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>

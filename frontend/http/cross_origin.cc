@@ -1,6 +1,5 @@
 #include "frontend/http/cross_origin.h"
 
-#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
