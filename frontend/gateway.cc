@@ -151,8 +151,7 @@ void Gateway::TellMetrics() {
                                 .pipeline = &pipeline_,
                                 .ledger = &ledger_,
                                 .openai = &openai_,
-                                .http = http_.get(),
-                                .access_log = ledger_.log()};
+                                .http = http_.get()};
   told_metrics_ = metrics_->Register(
       [meters](MetricWriter& writer) { CollectGateway(meters, writer); });
 }

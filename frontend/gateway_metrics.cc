@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "common/metrics/process_metrics.h"
+#include "frontend/ledger/access_log.h"
 
 namespace lockstep {
 namespace {
@@ -87,11 +88,12 @@ void CollectRequests(const GatewayMeters& gateway, MetricWriter& writer) {
   for (const auto& [field, count] : gateway.openai->unknown_fields().counts()) {
     writer.Add("lockstep_gateway_unknown_fields_total", {field}, count);
   }
-  if (gateway.access_log == nullptr) return;
+  const AccessLog* const log = gateway.ledger->log();
+  if (log == nullptr) return;
   writer.Add("lockstep_gateway_access_log_lines_total", {"written"},
-             gateway.access_log->written());
+             log->written());
   writer.Add("lockstep_gateway_access_log_lines_total", {"dropped"},
-             gateway.access_log->dropped());
+             log->dropped());
 }
 
 void CollectGenerations(Pipeline& pipeline, MetricWriter& writer) {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "common/metrics/metric_writer.h"
-#include "frontend/ledger/access_log.h"
 #include "frontend/ledger/request_ledger.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/http/server.h"
@@ -23,8 +22,7 @@ struct GatewayMeters {
   Pipeline* pipeline = nullptr;
   const RequestLedger* ledger = nullptr;
   const openai::Service* openai = nullptr;
-  const http::Server* http = nullptr;     // null: there is none
-  const AccessLog* access_log = nullptr;  // null: there is none
+  const http::Server* http = nullptr;  // null: there is none
 };
 void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer);
 
