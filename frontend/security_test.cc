@@ -33,7 +33,7 @@ class SecurityTest : public ::testing::Test {
 TEST_F(SecurityTest, WithoutAFileNoKeyIsNeeded) {
   const auto security = Security::Start({});
   ASSERT_TRUE(security.ok()) << security.status();
-  EXPECT_TRUE((*security)->access().Check(std::nullopt).ok());
+  EXPECT_TRUE((*security)->access().Check("").ok());
 }
 
 TEST_F(SecurityTest, KeysAreReadAgainAndABadFileKeepsTheOld) {

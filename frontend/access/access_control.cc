@@ -48,12 +48,12 @@ void AccessControl::SetKeys(const std::vector<ApiKey>& keys) {
   }
 }
 
-absl::Status AccessControl::Check(Authorization authorization) const {
+absl::Status AccessControl::Check(absl::string_view authorization) const {
   return Find(authorization).status();
 }
 
 absl::StatusOr<std::shared_ptr<AccessGrant>> AccessControl::Enter(
-    Authorization authorization) const {
+    absl::string_view authorization) const {
   LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<KeyAccount> account,
                             Find(authorization));
   if (account == nullptr) return nullptr;
@@ -62,12 +62,12 @@ absl::StatusOr<std::shared_ptr<AccessGrant>> AccessControl::Enter(
 }
 
 absl::StatusOr<std::shared_ptr<KeyAccount>> AccessControl::Find(
-    Authorization authorization) const {
+    absl::string_view authorization) const {
   {
     absl::ReaderMutexLock lock(&mutex_);
     if (!needs_key_) return nullptr;
   }
-  const absl::string_view token = BearerToken(authorization.value_or(""));
+  const absl::string_view token = BearerToken(authorization);
   if (token.empty()) {
     return MakeError(ErrorReason::kInvalidApiKey,
                      "an API key is needed; send it as \"Authorization: "

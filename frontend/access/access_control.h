@@ -6,7 +6,6 @@
 #include <absl/synchronization/mutex.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,22 +24,20 @@ namespace lockstep {
 // Any thread. Grants may outlive it.
 class AccessControl {
  public:
-  // The value of the field `authorization`, if there is one.
-  using Authorization = std::optional<absl::string_view>;
-
   // For limits of a minute; by default one that nobody sets.
   explicit AccessControl(KeyAccount::Clock clock = SteadyNow);
 
   // In place of those before. A name that stays keeps what it has in use.
   void SetKeys(const std::vector<ApiKey>& keys);
 
-  // UNAUTHENTICATED, in words that tell nothing of the keys there are.
-  absl::Status Check(Authorization authorization) const;
+  // `authorization` is the value of the field of that name; empty: there is
+  // none. UNAUTHENTICATED, in words that tell nothing of the keys there are.
+  absl::Status Check(absl::string_view authorization) const;
 
   // Check, and a place within the key's limits: RESOURCE_EXHAUSTED otherwise.
   // Null where no key is needed.
   absl::StatusOr<std::shared_ptr<AccessGrant>> Enter(
-      Authorization authorization) const;
+      absl::string_view authorization) const;
 
  private:
   struct Entry {
@@ -51,7 +48,7 @@ class AccessControl {
   static absl::Time SteadyNow();
   // Null where no key is needed.
   absl::StatusOr<std::shared_ptr<KeyAccount>> Find(
-      Authorization authorization) const;
+      absl::string_view authorization) const;
 
   const KeyAccount::Clock clock_;
   mutable absl::Mutex mutex_;

@@ -4,7 +4,6 @@
 #include <absl/strings/strip.h>
 #include <absl/time/clock.h>
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -43,12 +42,12 @@ absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
   return absl::CancelledError("the client cancelled the call.");
 }
 
-AccessControl::Authorization AuthorizationOf(
-    const grpc::CallbackServerContext& context) {
+// Empty where there is none.
+absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
-  if (found == metadata.end()) return std::nullopt;
-  return absl::string_view(found->second.data(), found->second.size());
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
 }
 
 }  // namespace

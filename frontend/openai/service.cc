@@ -50,9 +50,10 @@ void Answer(const std::shared_ptr<http::ResponseWriter>& writer,
   writer->Send(json.ok() ? JsonResponse(*json) : ErrorResponse(json.status()));
 }
 
-AccessControl::Authorization AuthorizationOf(const http::Request& request) {
+// Empty where there is none.
+absl::string_view AuthorizationOf(const http::Request& request) {
   const std::string* field = request.Find("authorization");
-  if (field == nullptr) return std::nullopt;
+  if (field == nullptr) return "";
   return *field;
 }
 
