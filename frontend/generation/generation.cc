@@ -129,8 +129,11 @@ CallMetadata Generation::MetadataOfCall() const {
   return metadata;
 }
 
-const std::string& Generation::request_id() const {
-  return spec_.request_id.empty() ? caller_.request_id : spec_.request_id;
+std::string Generation::request_id() const {
+  if (!spec_.request_id.empty()) return spec_.request_id;
+  const bool is_known = caller_.record != nullptr &&
+                        !caller_.record->request().request_id.empty();
+  return is_known ? caller_.record->request().request_id : "-";
 }
 
 void Generation::Cancel(const absl::Status& why) {

@@ -26,7 +26,6 @@ namespace lockstep {
 
 // Who asks, as far as it is known before the request is parsed.
 struct Caller {
-  std::string request_id = "-";                  // fit for a log
   std::shared_ptr<AccessGrant> grant = nullptr;  // null: needs no key
   // The request's entry in the book, which is told of the end. Null: none.
   std::shared_ptr<AccessRecord> record = nullptr;
@@ -62,8 +61,8 @@ class Generation : private WorkerCall::Listener {
   void SpendTokens(int64_t tokens);
   absl::Status KeepPrompt(const EncodedPrompt& prompt);
   void Send(const std::vector<uint32_t>& prompt_token_ids);
-  // As the client named it, or we for it.
-  const std::string& request_id() const;
+  // As the client named it, or we for it; "-" while it is not known.
+  std::string request_id() const;
   CallMetadata MetadataOfCall() const;
   void MeterTokens(const v1::WorkerGenerateResponse& message);
   void OnMessage(const v1::WorkerGenerateResponse& message) override;

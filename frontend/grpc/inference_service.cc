@@ -77,13 +77,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     record->SetGrpcStatus(grant.status());
     return new RefusedStream<grpc::ByteBuffer>(grant.status());
   }
-  Caller caller = {.grant = *std::move(grant), .record = record};
-  const std::string& id = record->request().request_id;
-  if (!id.empty()) caller.request_id = id;
   auto* reactor = new GenerateReactor(
       pipeline_, request->Length(), context->deadline(),
       [=, this] { return ParseGenerate(*context, *request); },
-      std::move(caller));
+      {.grant = *std::move(grant), .record = record});
   reactor->Start();
   return reactor;
 }

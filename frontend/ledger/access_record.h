@@ -26,7 +26,7 @@ class AccessRecord {
     std::string method = {};         // of HTTP
     std::string route = {};       // of a table: a path's pattern, an RPC's name
     std::string client = {};      // its address, without the port
-    std::string request_id = {};  // empty: the message has it
+    std::string request_id = {};  // fit for a log; empty: the message has it
     TraceContext trace = {};
     absl::Time arrived = {};
   };

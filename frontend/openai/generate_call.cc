@@ -30,9 +30,7 @@ class GenerateCall::Part : private ResponseSink {
       : call_(call),
         prompt_(prompt),
         generation_(call->pipeline_, request_bytes, std::move(parse), this,
-                    {.request_id = call->request_.request_id,
-                     .grant = call->grant_,
-                     .record = call->request_.access}) {}
+                    {.grant = call->grant_, .record = call->request_.access}) {}
 
   Generation& generation() { return generation_; }
 
