@@ -69,15 +69,9 @@ class GatewayAccessTest : public GatewayTest {
 
   // Of a call of Generate that may be refused.
   absl::Status GenerateAs(const std::string& key) {
-    grpc::ClientContext context;
-    Authorize(&context, key);
-    const auto stream = stub_->Generate(&context, TextRequest());
-    v1::GenerateResponse message;
-    while (stream->Read(&message)) continue;
-    return FromGrpc(stream->Finish());
+    return FromGrpc(
+        Generate(TextRequest(), {{"authorization", "Bearer " + key}}).status);
   }
-
-  int http_port() const { return gateway_->ports().http; }
 };
 
 TEST_F(GatewayAccessTest, HttpAnswersThoseWithAKey) {

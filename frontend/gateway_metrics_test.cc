@@ -170,14 +170,9 @@ TEST_F(GatewayMetricsTest, ATraceGoesThroughToTheWorkerAndIntoTheLog) {
 }
 
 TEST_F(GatewayMetricsTest, ATraceGoesThroughFromGrpc) {
-  grpc::ClientContext context;
-  context.AddMetadata("traceparent", kTraceparent);
-  context.AddMetadata("x-request-id", "mine");
-  const auto stream = stub_->Generate(&context, testing::TextRequest());
-  v1::GenerateResponse message;
-  while (stream->Read(&message)) {
-  }
-  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(Generate(testing::TextRequest(), {{"traceparent", kTraceparent},
+                                                {"x-request-id", "mine"}})
+                  .status.ok());
   Await(R"(lockstep_gateway_access_log_lines_total{result="written"})", 1);
   EXPECT_EQ(Lines().at(0)["trace_id"], kTraceId);
   EXPECT_EQ(Lines().at(0)["request_id"], "mine");
@@ -196,14 +191,11 @@ TEST_F(GatewayMetricsTest, AMalformedTraceIsReplaced) {
 }
 
 TEST_F(GatewayMetricsTest, ARequestIdThatIsNoneIsRefused) {
-  grpc::ClientContext context;
-  context.AddMetadata("x-request-id", "a b");
-  const auto stream = stub_->Generate(&context, testing::TextRequest());
-  v1::GenerateResponse message;
-  EXPECT_FALSE(stream->Read(&message));
-  const grpc::Status status = stream->Finish();
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_THAT(status.error_message(), HasSubstr("x-request-id"));
+  const testing::Outcome refused =
+      Generate(testing::TextRequest(), {{"x-request-id", "a b"}});
+  EXPECT_TRUE(refused.messages.empty());
+  EXPECT_EQ(refused.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("x-request-id"));
 }
 
 }  // namespace

@@ -201,7 +201,7 @@ class SameAnswerTest : public GatewayTest {
   }
 
   json Whole(const std::string& path, const json& request) {
-    auto answer = PostJson(gateway_->ports().http, path, request);
+    auto answer = PostJson(http_port(), path, request);
     EXPECT_EQ(answer.status, 200) << answer.json;
     DropWhatDiffers(&answer.json);
     return answer.json;
@@ -210,7 +210,7 @@ class SameAnswerTest : public GatewayTest {
   json Streamed(const std::string& path, json request) {
     request["stream"] = true;
     request["stream_options"] = {{"include_usage", true}};
-    const auto answer = PostJson(gateway_->ports().http, path, request);
+    const auto answer = PostJson(http_port(), path, request);
     EXPECT_TRUE(answer.done) << answer.json;
     json whole = Accumulate(answer.events);
     DropWhatDiffers(&whole);

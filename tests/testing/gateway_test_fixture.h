@@ -17,6 +17,7 @@
 #include "common/metrics/metric_board.h"
 #include "frontend/gateway.h"
 #include "frontend/gateway_metrics.h"
+#include "frontend/routing/worker_call.h"
 #include "proto/inference.grpc.pb.h"
 #include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/fake_worker.h"
@@ -90,8 +91,10 @@ class GatewayTest : public ::testing::Test {
     serving_.WaitForNotification();
   }
 
-  Outcome Generate(const v1::GenerateRequest& request) {
+  Outcome Generate(const v1::GenerateRequest& request,
+                   const CallMetadata& metadata = {}) {
     grpc::ClientContext context;
+    for (const auto& [name, value] : metadata) context.AddMetadata(name, value);
     Outcome outcome;
     const auto stream = stub_->Generate(&context, request);
     v1::GenerateResponse message;
@@ -99,6 +102,8 @@ class GatewayTest : public ::testing::Test {
     outcome.status = stream->Finish();
     return outcome;
   }
+
+  int http_port() const { return gateway_->ports().http; }
 
   // Follows the health of the gateway up to a status.
   void WaitForHealth(

@@ -34,8 +34,6 @@ class OpenAiTest : public GatewayTest {
     return PostJson(http_port(), "/v1/completions", request);
   }
   RawResponse Get(const std::string& path) { return Fetch(http_port(), path); }
-
-  int http_port() const { return gateway_->ports().http; }
 };
 
 }  // namespace lockstep::testing
