@@ -12,12 +12,12 @@
 #include "common/health/health_server.h"
 #include "common/metrics/program_metrics.h"
 #include "common/program/version.h"
+#include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
 #include "frontend/gateway.h"
 #include "frontend/gateway_metrics.h"
 #include "frontend/options.h"
-#include "frontend/security.h"
 #include "proto/inference.grpc.pb.h"
 #include "tokenizer_service/remote_tokenizer.h"
 #include "tokenizer_service/tokenizer_factory.h"
@@ -30,8 +30,10 @@ constexpr absl::Duration kTokenizerTimeout = absl::Seconds(60);
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
     const GatewayOptions& options) {
   if (options.tokenizer_address.empty()) return OpenTokenizer(options.model);
-  LOCKSTEP_ASSIGN_OR_RETURN(const ClientTls tls,
-                            StartClientTls(options.security.tokenizer_tls));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const ClientTls tls,
+      StartClientTls(options.security.tokenizer_tls.files,
+                     options.security.tokenizer_tls.server_name));
   return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout,
                                   tls);
 }

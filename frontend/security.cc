@@ -29,16 +29,10 @@ absl::StatusOr<std::unique_ptr<Security>> Security::Start(
   LOCKSTEP_ASSIGN_OR_RETURN(
       security->keys_, WatchKeys(options.api_keys_file, &security->access_));
   LOCKSTEP_ASSIGN_OR_RETURN(security->tls_, StartServerTls(options.tls));
-  LOCKSTEP_ASSIGN_OR_RETURN(security->worker_tls_,
-                            StartClientTls(options.worker_tls));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      security->worker_tls_,
+      StartClientTls(options.worker_tls.files, options.worker_tls.server_name));
   return security;
-}
-
-absl::StatusOr<ClientTls> StartClientTls(const ClientTlsOptions& options) {
-  if (options.files.ca.path.empty()) return ClientTls();
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<TlsIdentity> identity,
-                            TlsIdentity::Start(options.files));
-  return ClientTls{std::move(identity), options.server_name};
 }
 
 }  // namespace lockstep

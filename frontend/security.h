@@ -38,7 +38,4 @@ class Security {
   ClientTls worker_tls_;
 };
 
-// The error is a file's that is no good.
-absl::StatusOr<ClientTls> StartClientTls(const ClientTlsOptions& options);
-
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "common/status_macros.h"
+
 namespace lockstep {
 namespace {
 
@@ -69,6 +71,14 @@ std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const TlsIdentity* identity) {
   if (identity == nullptr) return nullptr;
   return std::make_shared<ReloadedServerCredentials>(identity);
+}
+
+absl::StatusOr<ClientTls> StartClientTls(const TlsFiles& files,
+                                         const std::string& server_name) {
+  if (files.ca.path.empty()) return ClientTls();
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<TlsIdentity> identity,
+                            TlsIdentity::Start(files));
+  return ClientTls{std::move(identity), server_name};
 }
 
 SecureChannel::SecureChannel(const std::string& address,

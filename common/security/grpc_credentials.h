@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/base/thread_annotations.h>
+#include <absl/status/statusor.h>
 #include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
@@ -28,6 +29,11 @@ struct ClientTls {
   // The name their certificates must have; empty: that of the address.
   std::string server_name = {};
 };
+
+// Of `files`; without TLS where these name no CA. The error is a file's that is
+// no good.
+absl::StatusOr<ClientTls> StartClientTls(const TlsFiles& files,
+                                         const std::string& server_name);
 
 // A channel that is made anew after its certificates have changed: calls that
 // begin afterwards use the new one, those before end on the old.

@@ -5,12 +5,11 @@
 #include <gflags/gflags.h>
 #include <grpc/support/log.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "common/environment_flags.h"
-#include "common/security/tls_identity.h"
+#include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
 #include "frontend/chat/chat_client.h"
 #include "frontend/chat/session.h"
@@ -44,14 +43,10 @@ absl::StatusOr<ChatOptions> ParseOptions(int argc, char** argv) {
 }
 
 absl::StatusOr<ChatAccess> AccessFromFlags() {
-  ChatAccess access;
-  access.api_key = FLAGS_api_key;
-  if (FLAGS_tls_ca.empty()) return access;
   LOCKSTEP_ASSIGN_OR_RETURN(
-      std::unique_ptr<TlsIdentity> identity,
-      TlsIdentity::Start({.ca = {"tls_ca", FLAGS_tls_ca}}));
-  access.tls = {std::move(identity), FLAGS_tls_name};
-  return access;
+      ClientTls tls,
+      StartClientTls({.ca = {"tls_ca", FLAGS_tls_ca}}, FLAGS_tls_name));
+  return ChatAccess{FLAGS_api_key, std::move(tls)};
 }
 
 absl::StatusOr<std::string> ModelName(ChatClient& client, Terminal& terminal) {
