@@ -83,9 +83,8 @@ absl::Status From(const std::string& address, const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
     const std::string& address, absl::Duration timeout, const ClientTls& tls) {
-  auto channel =
-      std::make_unique<SecureChannel>(address, ChannelArguments(), tls);
-  const auto stub = v1::Tokenizer::NewStub(channel->Get());
+  auto secure_stub = std::make_unique<Stub>(address, ChannelArguments(), tls);
+  const auto stub = secure_stub->Get();
   const auto deadline = absl::ToChronoTime(absl::Now() + timeout);
 
   grpc::ClientContext info_context, vocabulary_context;
@@ -109,15 +108,16 @@ absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
         "the tokenizer service at ", address, " says it has ",
         info.vocabulary_size(), " ids and lists ", vocabulary->size(), "."));
   }
-  return std::unique_ptr<RemoteTokenizer>(new RemoteTokenizer(
-      address, std::move(channel), FromProto(info), *std::move(vocabulary)));
+  return std::unique_ptr<RemoteTokenizer>(
+      new RemoteTokenizer(address, std::move(secure_stub), FromProto(info),
+                          *std::move(vocabulary)));
 }
 
 RemoteTokenizer::RemoteTokenizer(const std::string& address,
-                                 std::unique_ptr<SecureChannel> channel,
-                                 TokenizerInfo info, Vocabulary vocabulary)
+                                 std::unique_ptr<Stub> stub, TokenizerInfo info,
+                                 Vocabulary vocabulary)
     : address_(address),
-      channel_(std::move(channel)),
+      stub_(std::move(stub)),
       info_(std::move(info)),
       vocabulary_(std::move(vocabulary)),
       digest_(vocabulary_.MakeDigest()) {}
@@ -132,8 +132,7 @@ absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
   context.set_deadline(DeadlineFor(text));
   v1::EncodeResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(v1::Tokenizer::NewStub(channel_->Get())
-                   ->Encode(&context, request, &response)));
+      FromGrpc(stub_->Get()->Encode(&context, request, &response)));
   if (response.vocabulary_digest() !=
       std::string(digest_.begin(), digest_.end())) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -161,8 +160,7 @@ absl::StatusOr<std::string> RemoteTokenizer::RenderChat(
   context.set_deadline(DeadlineFor(context_json));
   v1::RenderChatResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(v1::Tokenizer::NewStub(channel_->Get())
-                   ->RenderChat(&context, request, &response)));
+      FromGrpc(stub_->Get()->RenderChat(&context, request, &response)));
   return std::move(*response.mutable_text());
 }
 

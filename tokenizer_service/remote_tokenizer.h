@@ -8,6 +8,7 @@
 
 #include "common/digest.h"
 #include "common/security/grpc_credentials.h"
+#include "common/security/secure_stub.h"
 #include "proto/tokenizer.grpc.pb.h"
 #include "tokenizer_service/tokenizer.h"
 
@@ -43,12 +44,13 @@ class RemoteTokenizer : public Tokenizer {
   const Vocabulary& vocabulary() const override { return vocabulary_; }
 
  private:
-  RemoteTokenizer(const std::string& address,
-                  std::unique_ptr<SecureChannel> channel, TokenizerInfo info,
-                  Vocabulary vocabulary);
+  using Stub = SecureStub<v1::Tokenizer::Stub>;
+
+  RemoteTokenizer(const std::string& address, std::unique_ptr<Stub> stub,
+                  TokenizerInfo info, Vocabulary vocabulary);
 
   const std::string address_;
-  const std::unique_ptr<SecureChannel> channel_;
+  const std::unique_ptr<Stub> stub_;
   const TokenizerInfo info_;
   const Vocabulary vocabulary_;
   const Digest digest_;  // of vocabulary_

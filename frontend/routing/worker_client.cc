@@ -27,22 +27,13 @@ grpc::ChannelArguments WorkerChannelArguments() {
 }  // namespace
 
 WorkerClient::WorkerClient(const std::string& address, const ClientTls& tls)
-    : address_(address), channel_(address, WorkerChannelArguments(), tls) {}
-
-std::shared_ptr<WorkerClient::Stubs> WorkerClient::stubs() {
-  const std::shared_ptr<grpc::Channel> channel = channel_.Get();
-  absl::MutexLock lock(&mutex_);
-  if (stubs_ == nullptr || stubs_->channel != channel) {
-    stubs_ = std::make_shared<Stubs>(channel);
-  }
-  return stubs_;
-}
+    : address_(address), stubs_(address, WorkerChannelArguments(), tls) {}
 
 std::unique_ptr<WorkerCall> WorkerClient::Generate(
     v1::WorkerGenerateRequest request, const CallMetadata& metadata,
     std::chrono::system_clock::time_point deadline,
     WorkerCall::Listener* listener) {
-  const auto held = stubs();
+  const auto held = stubs_.Get();
   return std::make_unique<WorkerCall>(
       std::shared_ptr<v1::Worker::Stub>(held, &held->worker), address_,
       std::move(request), metadata, deadline, listener);
@@ -59,7 +50,7 @@ void WorkerClient::Abort(const std::string& request_id,
   call->context.set_deadline(std::chrono::system_clock::now() + kAbortTimeout);
   call->request.add_request_ids(request_id);
   call->request.mutable_choices()->Add(choices.begin(), choices.end());
-  stubs()->worker.async()->Abort(
+  stubs_.Get()->worker.async()->Abort(
       &call->context, &call->request, &call->response,
       [call, address = address_](const grpc::Status& status) {
         LOG_IF(WARNING, !status.ok())
@@ -71,7 +62,8 @@ void WorkerClient::Abort(const std::string& request_id,
 absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
     grpc::ClientContext* context) {
   v1::ModelInfo info;
-  const grpc::Status status = stubs()->worker.GetModelInfo(context, {}, &info);
+  const grpc::Status status =
+      stubs_.Get()->worker.GetModelInfo(context, {}, &info);
   if (!status.ok()) return DescribeWorkerStatus(status, address_);
   return info;
 }
@@ -79,7 +71,8 @@ absl::StatusOr<v1::ModelInfo> WorkerClient::GetModelInfo(
 absl::StatusOr<v1::ServerInfo> WorkerClient::GetServerInfo(
     grpc::ClientContext* context) {
   v1::ServerInfo info;
-  const grpc::Status status = stubs()->worker.GetServerInfo(context, {}, &info);
+  const grpc::Status status =
+      stubs_.Get()->worker.GetServerInfo(context, {}, &info);
   if (!status.ok()) return DescribeWorkerStatus(status, address_);
   return info;
 }
@@ -89,13 +82,13 @@ WorkerClient::WatchHealth(grpc::ClientContext* context) {
   grpc::health::v1::HealthCheckRequest request;
   request.set_service(v1::Worker::service_full_name());
   context->set_wait_for_ready(true);
-  return stubs()->health.Watch(context, request);
+  return stubs_.Get()->health.Watch(context, request);
 }
 
 std::unique_ptr<grpc::ClientReader<v1::Load>> WorkerClient::WatchLoad(
     grpc::ClientContext* context) {
   context->set_wait_for_ready(true);
-  return stubs()->worker.WatchLoad(context, {});
+  return stubs_.Get()->worker.WatchLoad(context, {});
 }
 
 }  // namespace lockstep

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -12,6 +10,7 @@
 
 #include "common/health.grpc.pb.h"
 #include "common/security/grpc_credentials.h"
+#include "common/security/secure_stub.h"
 #include "frontend/routing/worker_call.h"
 #include "proto/worker.grpc.pb.h"
 
@@ -56,21 +55,14 @@ class WorkerClient {
   // Of one channel.
   struct Stubs {
     explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
-        : channel(channel), worker(channel), health(channel) {}
+        : worker(channel), health(channel) {}
 
-    const std::shared_ptr<grpc::Channel> channel;
     v1::Worker::Stub worker;
     grpc::health::v1::Health::Stub health;
   };
 
-  // Those to begin a call with.
-  std::shared_ptr<Stubs> stubs();
-
   const std::string address_;
-  SecureChannel channel_;
-
-  absl::Mutex mutex_;
-  std::shared_ptr<Stubs> stubs_ ABSL_GUARDED_BY(mutex_);
+  SecureStub<Stubs> stubs_;
 };
 
 }  // namespace lockstep
