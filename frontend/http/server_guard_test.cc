@@ -5,49 +5,32 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "frontend/http/server.h"
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/http/server_test_fixture.h"
 
 namespace lockstep::http {
 namespace {
 
 using ::lockstep::testing::Fetch;
+using ::lockstep::testing::HttpServerTest;
 using ::lockstep::testing::RawConnection;
 using ::lockstep::testing::RawResponse;
 
-using Writer = std::shared_ptr<ResponseWriter>;
-
 constexpr char kPage[] = "https://app.example.org";
 
-class ServerGuardTest : public ::testing::Test {
+class ServerGuardTest : public HttpServerTest {
  protected:
   ServerGuardTest() {
-    options_.listen = "127.0.0.1:0";
-    options_.render = [](const Refusal& refusal) {
-      return Response{refusal.status, {}, refusal.message};
-    };
+    routes_.push_back({"POST", "/stream",
+                       [](Request, Writer writer) {
+                         writer->StartStream({}, "");
+                         writer->Write("one");
+                         writer->End(ResponseWriter::After::kKeepConnection);
+                       },
+                       "application/json"});
   }
-
-  void Start() {
-    auto server = Server::Start(
-        options_, {{"GET", "/hello",
-                    [](Request, Writer writer) {
-                      writer->Send({200, {}, "hello"});
-                    }},
-                   {"POST", "/stream",
-                    [](Request, Writer writer) {
-                      writer->StartStream({}, "");
-                      writer->Write("one");
-                      writer->End(ResponseWriter::After::kKeepConnection);
-                    },
-                    "application/json"}});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-
-  int port() const { return server_->port(); }
 
   RawResponse Preflight(const std::string& origin) {
     RawConnection client(port());
@@ -57,9 +40,6 @@ class ServerGuardTest : public ::testing::Test {
                      "access-control-request-headers: authorization\r\n\r\n"));
     return client.Read();
   }
-
-  ServerOptions options_;
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(ServerGuardTest, TheGuardLooksAtHeadersOfRoutesAlone) {

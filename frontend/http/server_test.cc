@@ -11,19 +11,18 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/http/server_test_fixture.h"
 
 namespace lockstep::http {
 namespace {
 
 using ::lockstep::testing::Fetch;
+using ::lockstep::testing::HttpServerTest;
 using ::lockstep::testing::RawConnection;
 using ::lockstep::testing::RawResponse;
 using std::chrono::milliseconds;
-
-using Writer = std::shared_ptr<ResponseWriter>;
 
 constexpr char kGet[] = "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
@@ -32,53 +31,9 @@ std::string Post(const std::string& fields, const std::string& body = "") {
                       body);
 }
 
-class ServerTest : public ::testing::Test {
+class ServerTest : public HttpServerTest {
  protected:
-  ServerTest() {
-    options_.listen = "127.0.0.1:0";
-    options_.render = [](const Refusal& refusal) {
-      return Response{refusal.status, {}, refusal.message};
-    };
-    options_.limits.body_bytes = 1 << 20;
-  }
-
-  void Start() {
-    auto server = Server::Start(
-        options_, {{"GET", "/hello",
-                    [](Request, Writer writer) {
-                      writer->Send({200, {}, "hello"});
-                    }},
-                   {"POST", "/echo",
-                    [](Request request, Writer writer) {
-                      writer->Send({200, {}, request.body});
-                    },
-                    "application/json"},
-                   // Answered by the test.
-                   {"GET", "/held", [this](Request, Writer writer) {
-                      absl::MutexLock lock(&mutex_);
-                      held_.push_back(std::move(writer));
-                    }}});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-
-  int port() const { return server_->port(); }
-
-  Writer AwaitHeld() {
-    const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !held_.empty();
-    };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&is_there));
-    Writer writer = std::move(held_.back());
-    held_.pop_back();
-    return writer;
-  }
-
-  ServerOptions options_;
-  absl::Mutex mutex_;
-  std::vector<Writer> held_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Server> server_;
+  ServerTest() { options_.limits.body_bytes = 1 << 20; }
 };
 
 TEST_F(ServerTest, AConnectionServesOneRequestAfterAnother) {
@@ -291,7 +246,7 @@ TEST_F(ServerTest, ReadersOfHttp10GetAStreamThatEndsWithTheConnection) {
 
 // Writes as long as there is room; what a slow reader is sent is bounded.
 struct Source : std::enable_shared_from_this<Source> {
-  explicit Source(Writer to) : writer(std::move(to)) {}
+  explicit Source(std::shared_ptr<ResponseWriter> to) : writer(std::move(to)) {}
 
   void Go() {
     const auto self = shared_from_this();
@@ -307,7 +262,7 @@ struct Source : std::enable_shared_from_this<Source> {
   }
 
   static constexpr size_t kPiece = 10'000;
-  const Writer writer;
+  const std::shared_ptr<ResponseWriter> writer;
   std::atomic<size_t> written{0};
   absl::Notification gone;
 };

@@ -1,18 +1,17 @@
 // The HTTP server over TLS: real handshakes, with certificates made here.
 
 #include <absl/strings/str_cat.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "common/security/tls_identity.h"
 #include "frontend/http/server.h"
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/http/server_test_fixture.h"
 #include "tests/testing/tls/test_ca.h"
 #include "tests/testing/tls/tls_connection.h"
 #include "tests/testing/write_file.h"
@@ -21,6 +20,7 @@ namespace lockstep::http {
 namespace {
 
 using ::lockstep::testing::Fetch;
+using ::lockstep::testing::HttpServerTest;
 using ::lockstep::testing::Issued;
 using ::lockstep::testing::RawConnection;
 using ::lockstep::testing::RawResponse;
@@ -30,19 +30,12 @@ using ::lockstep::testing::TlsWish;
 using ::lockstep::testing::WriteFile;
 using std::chrono::milliseconds;
 
-using Writer = std::shared_ptr<ResponseWriter>;
-
 constexpr char kGet[] = "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
-class TlsServerTest : public ::testing::Test {
+class TlsServerTest : public HttpServerTest {
  protected:
-  TlsServerTest() {
-    options_.listen = "127.0.0.1:0";
-    options_.render = [](const Refusal& refusal) {
-      return Response{refusal.status, {}, refusal.message};
-    };
-    Replace(ca_.Issue({.name = "first"}));
-  }
+  TlsServerTest() { Replace(ca_.Issue({.name = "first"})); }
+  ~TlsServerTest() override { server_ = nullptr; }  // it uses the identity
 
   void Replace(const Issued& issued) {
     WriteFile(Path("server.pem"), issued.certificate);
@@ -65,36 +58,7 @@ class TlsServerTest : public ::testing::Test {
     ASSERT_TRUE(identity.ok()) << identity.status();
     identity_ = *std::move(identity);
     options_.tls = identity_.get();
-    auto server = Server::Start(
-        options_, {{"GET", "/hello",
-                    [](Request, Writer writer) {
-                      writer->Send({200, {}, "hello"});
-                    }},
-                   {"POST", "/echo",
-                    [](Request request, Writer writer) {
-                      writer->Send({200, {}, request.body});
-                    },
-                    "application/json"},
-                   // Answered by the test.
-                   {"GET", "/held", [this](Request, Writer writer) {
-                      absl::MutexLock lock(&mutex_);
-                      held_.push_back(std::move(writer));
-                    }}});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-
-  int port() const { return server_->port(); }
-
-  Writer AwaitHeld() {
-    const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return !held_.empty();
-    };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&is_there));
-    Writer writer = std::move(held_.back());
-    held_.pop_back();
-    return writer;
+    HttpServerTest::Start();
   }
 
   // The status of an answer, 0 where there is none.
@@ -105,11 +69,7 @@ class TlsServerTest : public ::testing::Test {
   }
 
   const TestCa ca_{"ours"};
-  ServerOptions options_;
   std::unique_ptr<TlsIdentity> identity_;
-  absl::Mutex mutex_;
-  std::vector<Writer> held_ ABSL_GUARDED_BY(mutex_);
-  std::unique_ptr<Server> server_;
 };
 
 TEST_F(TlsServerTest, AConnectionServesOneRequestAfterAnother) {
