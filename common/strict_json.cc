@@ -7,12 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "common/utf8.h"
+
 namespace lockstep {
 namespace {
 
 using nlohmann::json;
 
 constexpr int kMaxDepth = 32;
+// Of the parser's words, which quote what it was reading: a number or a string,
+// however long.
+constexpr size_t kMaxErrorBytes = 160;
+
+std::string CutError(const std::string& words) {
+  if (words.size() <= kMaxErrorBytes) return words;
+  return RepairUtf8(words.substr(0, kMaxErrorBytes)) + "…";
+}
 
 // Watches the parser; what is too deep is dropped as it comes.
 class Strictness {
@@ -71,7 +81,7 @@ absl::StatusOr<json> ParseStrictJson(absl::string_view text,
     value = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not valid JSON: ", error.what(), "."));
+        absl::StrCat(name, " is not valid JSON: ", CutError(error.what()), "."));
   }
   if (strictness.error().empty()) return value;
   return absl::InvalidArgumentError(

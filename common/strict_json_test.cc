@@ -54,6 +54,15 @@ TEST(StrictJson, RefusesTheRestByNameAndPlace) {
   }
 }
 
+TEST(StrictJson, WhatIsWrongIsNotRepeatedWhole) {
+  const std::string digits(1 << 20, '9'), open = "\"" + digits;
+  for (const std::string& text : {digits, "[-" + digits + "]", open}) {
+    const auto value = ParseStrictJson(text, "f.json");
+    EXPECT_FALSE(value.ok());
+    EXPECT_LT(value.status().message().size(), 250);
+  }
+}
+
 TEST(StrictJson, TakesNestingUpToTheLimit) {
   const std::string text = std::string(32, '[') + std::string(32, ']');
   EXPECT_TRUE(ParseStrictJson(text, "f.json").ok());

@@ -81,6 +81,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
           {v1::Inference::service_full_name()},
           {.max_request_bytes = kMaxRequestBytes,
            .credentials = MakeServerCredentials(gateway->security_->tls())}));
+  LOCKSTEP_RETURN_IF_ERROR(gateway->MakeTokenizerWatch());
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   gateway->TellMetrics();
   LOG(INFO) << "listening on port " << gateway->ports().grpc
@@ -93,7 +94,10 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
 }
 
 absl::Status Gateway::FindGroups() {
-  groups_.Start([this] { OnGroupChange(); });
+  groups_.Start([this] { OnChange(); });
+  if (tokenizer_watch_ != nullptr) {
+    tokenizer_watch_->Start([this] { OnChange(); });
+  }
   if (options_.worker_discovery.empty()) {
     groups_.SetAddresses(options_.workers);
     return absl::OkStatus();
@@ -121,7 +125,18 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
               MakeRoutingPolicy(options.routing_policy).value()),
       pipeline_(options.pipeline, tokenizer, &groups_),
       service_(&pipeline_, &groups_, &security_->access(), &ledger_),
-      openai_(&pipeline_, &groups_, &security_->access()) {}
+      openai_(&pipeline_, &groups_, &security_->access(),
+              [this] { return Readiness(); }) {}
+
+absl::Status Gateway::MakeTokenizerWatch() {
+  if (options_.tokenizer_address.empty()) return absl::OkStatus();
+  const ClientTlsOptions& options = options_.security.tokenizer_tls;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ClientTls tls, StartClientTls(options.files, options.server_name));
+  tokenizer_watch_ = std::make_unique<TokenizerWatch>(
+      options_.tokenizer_address, std::move(tls));
+  return absl::OkStatus();
+}
 
 absl::Status Gateway::StartHttp() {
   if (options_.http_listen.empty()) return absl::OkStatus();
@@ -160,15 +175,23 @@ Gateway::~Gateway() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());
 }
 
-void Gateway::OnGroupChange() {
-  const auto model = groups_.Model();
-  if (model.ok()) {
+absl::Status Gateway::Readiness() const {
+  LOCKSTEP_RETURN_IF_ERROR(groups_.Model().status());
+  return tokenizer_watch_ == nullptr ? absl::OkStatus()
+                                     : tokenizer_watch_->status();
+}
+
+void Gateway::OnChange() {
+  absl::MutexLock lock(&change_mutex_);
+  const absl::Status ready = Readiness();
+  if (ready.ok()) {
     Enter(Phase::kReady);
   } else {
-    Enter(Phase::kConnecting, model.status().message());
+    Enter(Phase::kConnecting, ready.message());
   }
-  server_->SetServing(model.ok());
-  if (!model.ok() || on_serving_ == nullptr) return;
+  server_->SetServing(ready.ok());
+  const auto model = groups_.Model();
+  if (!ready.ok() || !model.ok() || on_serving_ == nullptr) return;
   std::exchange(on_serving_, nullptr)(*model, ports());
 }
 
@@ -180,6 +203,7 @@ void Gateway::Drain() { Stop(options_.drain_timeout); }
 
 void Gateway::Stop(absl::Duration grace) {
   if (discovery_ != nullptr) discovery_->Stop();
+  if (tokenizer_watch_ != nullptr) tokenizer_watch_->Stop();
   groups_.Stop();
   Enter(Phase::kDraining);
   server_->SetServing(false);

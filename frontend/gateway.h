@@ -2,6 +2,7 @@
 
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
 
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "frontend/routing/dns_discovery.h"
 #include "frontend/routing/group_set.h"
 #include "frontend/security.h"
+#include "frontend/tokenizer_watch.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
@@ -31,8 +33,9 @@ namespace lockstep {
 //   …
 //   gateway->Drain();
 //
-// Holds no state that outlives a request. It is healthy while a group is: it
-// may start before them, and serves again when a lost one is back.
+// Holds no state that outlives a request. It is healthy while a group is, and
+// the tokenizer service where there is one: it may start before the groups, and
+// serves again when a lost one is back.
 class Gateway {
  public:
   struct Ports {
@@ -66,8 +69,11 @@ class Gateway {
           std::unique_ptr<AccessLog> access_log, MetricBoard* metrics);
   absl::Status StartHttp();
   void TellMetrics();
+  absl::Status MakeTokenizerWatch();
   absl::Status FindGroups();
-  void OnGroupChange();
+  // OK: a group is ready, and so is the tokenizer.
+  absl::Status Readiness() const;
+  void OnChange();  // of it
   void Enter(Phase phase, absl::string_view detail = "");
   void Stop(absl::Duration grace);
 
@@ -85,7 +91,10 @@ class Gateway {
   std::function<void(const ServedModel&, Ports)> on_serving_;
   HealthBoard* health_ = nullptr;
   std::unique_ptr<DnsDiscovery> discovery_;  // where groups are found by name
-  MetricBoard::Registration told_metrics_;   // reads all above
+  // Where the tokenizer is a service.
+  std::unique_ptr<TokenizerWatch> tokenizer_watch_;
+  absl::Mutex change_mutex_;  // held in OnChange
+  MetricBoard::Registration told_metrics_;  // reads all above
 };
 
 }  // namespace lockstep

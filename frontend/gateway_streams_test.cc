@@ -1,6 +1,7 @@
 // Generate calls through a whole gateway: streams, cancels, refusals.
 
 #include <absl/synchronization/notification.h>
+#include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -9,9 +10,11 @@
 #include <string>
 #include <utility>
 
+#include "frontend/grpc/generate_reactor.h"
 #include "proto/inference.pb.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"
+#include "tests/testing/http/raw_connection.h"
 
 namespace lockstep {
 namespace {
@@ -26,6 +29,7 @@ using ::lockstep::testing::Outcome;
 using ::lockstep::testing::Say;
 using ::lockstep::testing::SummaryMessage;
 using ::lockstep::testing::TextRequest;
+using ::testing::HasSubstr;
 
 TEST_F(GatewayTest, StreamsAnAnswer) {
   v1::GenerateRequest request = TextRequest();
@@ -191,6 +195,40 @@ TEST_F(GatewayTest, RefusalsArriveAsTheyWereWritten) {
     EXPECT_EQ(outcome.status.error_message(), c.error);
     EXPECT_TRUE(outcome.messages.empty());
   }
+}
+
+TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
+  worker_.Stop();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  worker_.model_info().set_fingerprint("bits");
+  worker_.set_script([](const v1::WorkerGenerateRequest& request) {
+    FakeAnswer answer = Say(request, "ab");
+    if (request.resume_token_ids_size() > 0) return Say(request, "b");
+    answer.messages.resize(2);  // accepted, and the first token
+    answer.status = absl::UnavailableError("lost.");
+    return answer;
+  });
+  worker_.Start();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::SERVING);
+  grpc::ClientContext context;
+  const auto stream = stub_->Generate(&context, TextRequest());
+  v1::GenerateResponse message;
+  while (stream->Read(&message)) continue;
+  ASSERT_TRUE(stream->Finish().ok());
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto failovers = trailers.find(kFailoversTrailer);
+  ASSERT_NE(failovers, trailers.end());
+  EXPECT_EQ(failovers->second, "1");
+
+  // Of a whole answer over HTTP it is a field of the head, of a stream a
+  // comment.
+  const int port = gateway_->ports().http;
+  const std::string path = "/v1/completions";
+  EXPECT_THAT(testing::Fetch(port, path, R"({"prompt": "hi"})").head,
+              HasSubstr("x-lockstep-failovers: 1\r\n"));
+  EXPECT_THAT(
+      testing::Fetch(port, path, R"({"prompt": "hi", "stream": true})").body,
+      HasSubstr("\n\n: failovers=1\n\ndata: [DONE]"));
 }
 
 TEST_F(GatewayTest, BytesThatAreNoTextAreRefusedNamingTheField) {

@@ -1,6 +1,7 @@
 #include "frontend/gateway.h"
 
 #include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -15,9 +16,11 @@
 #include "frontend/grpc/request_parser.h"
 #include "frontend/routing/worker_client.h"
 #include "proto/inference.pb.h"
+#include "proto/tokenizer.grpc.pb.h"
 #include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"
+#include "tests/testing/http/raw_connection.h"
 #include "tests/testing/reflection_client.h"
 
 namespace lockstep {
@@ -27,6 +30,7 @@ using ::grpc::health::v1::HealthCheckResponse;
 using ::lockstep::testing::AcceptedMessage;
 using ::lockstep::testing::DeltaMessage;
 using ::lockstep::testing::FakeAnswer;
+using ::lockstep::testing::FakeWorker;
 using ::lockstep::testing::FinishMessage;
 using ::lockstep::testing::GatewayTest;
 using ::lockstep::testing::Hang;
@@ -34,6 +38,7 @@ using ::lockstep::testing::Outcome;
 using ::lockstep::testing::Say;
 using ::lockstep::testing::SummaryMessage;
 using ::lockstep::testing::TextRequest;
+using ::testing::HasSubstr;
 
 TEST_F(GatewayTest, TokenizeAndBack) {
   grpc::ClientContext encoding, rendering, decoding;
@@ -164,6 +169,42 @@ TEST_F(GatewayTest, WhatDoesNotEndInTimeIsToldWhy) {
             "the gateway is shutting down; try again at another.");
   EXPECT_EQ(ErrorReasonOf(FromGrpc(outcome.status)), "GATEWAY_DRAINING");
   worker_.WaitForCancels(1);
+}
+
+TEST(GatewayStart, IsNotReadyWithoutItsTokenizerService) {
+  v1::Tokenizer::Service service;
+  auto tokenizer_server =
+      *GrpcServer::Start("127.0.0.1:0", "listen", {&service},
+                         {v1::Tokenizer::service_full_name()});
+  tokenizer_server->SetServing(true);
+  FakeWorker worker;
+  worker.Start();
+  FakeTokenizer tokenizer;
+  GatewayOptions options;
+  options.listen = options.http_listen = "127.0.0.1:0";
+  options.workers = {worker.address()};
+  options.tokenizer_address =
+      absl::StrCat("127.0.0.1:", tokenizer_server->port());
+  auto gateway = *Gateway::Start(options, &tokenizer, nullptr);
+  const auto channel = grpc::CreateChannel(
+      absl::StrCat("127.0.0.1:", gateway->ports().grpc),
+      grpc::InsecureChannelCredentials());
+  const auto await = [&](HealthCheckResponse::ServingStatus status) {
+    testing::WaitForHealth(channel, v1::Inference::service_full_name(), status);
+    return testing::Fetch(gateway->ports().http, "/ready");
+  };
+  EXPECT_EQ(await(HealthCheckResponse::SERVING).status, 200);
+  tokenizer_server->SetServing(false);
+  const auto refused = await(HealthCheckResponse::NOT_SERVING);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body,
+              HasSubstr(absl::StrCat("the tokenizer service at ",
+                                     options.tokenizer_address,
+                                     " is not ready")));
+  tokenizer_server->SetServing(true);
+  EXPECT_EQ(await(HealthCheckResponse::SERVING).status, 200);
+  gateway = nullptr;
+  tokenizer_server->Shutdown(/*grace_ms=*/0);
 }
 
 TEST(GatewayStart, APortInUseIsOneSentence) {

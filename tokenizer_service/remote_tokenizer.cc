@@ -79,6 +79,16 @@ absl::Status From(const std::string& address, const absl::Status& status) {
                                    status.message()));
 }
 
+// What the service says of a text is the client's to read; that it does not
+// answer is ours, and its deadline was not the client's.
+absl::Status OfCall(const std::string& address, const grpc::Status& status) {
+  const absl::Status told = FromGrpc(status);
+  if (absl::IsUnavailable(told)) return From(address, told);
+  if (!absl::IsDeadlineExceeded(told)) return told;
+  return absl::UnavailableError(absl::StrCat(
+      "the tokenizer service at ", address, " did not answer in time."));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RemoteTokenizer>> RemoteTokenizer::Connect(
@@ -132,7 +142,7 @@ absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
   context.set_deadline(DeadlineFor(text));
   v1::EncodeResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(stub_->Get()->Encode(&context, request, &response)));
+      OfCall(address_, stub_->Get()->Encode(&context, request, &response)));
   if (response.vocabulary_digest() !=
       std::string(digest_.begin(), digest_.end())) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -160,7 +170,8 @@ absl::StatusOr<std::string> RemoteTokenizer::RenderChat(
   context.set_deadline(DeadlineFor(context_json));
   v1::RenderChatResponse response;
   LOCKSTEP_RETURN_IF_ERROR(
-      FromGrpc(stub_->Get()->RenderChat(&context, request, &response)));
+      OfCall(address_,
+             stub_->Get()->RenderChat(&context, request, &response)));
   return std::move(*response.mutable_text());
 }
 

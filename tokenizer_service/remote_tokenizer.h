@@ -22,7 +22,7 @@ namespace lockstep {
 //       auto tokenizer, RemoteTokenizer::Connect("localhost:50054", timeout));
 //
 // Thread-safe, as every Tokenizer. A service that does not answer is
-// UNAVAILABLE or DEADLINE_EXCEEDED, and is tried again at the next call. One
+// UNAVAILABLE, naming its address, and is tried again at the next call. One
 // that has come back with another vocabulary is FAILED_PRECONDITION: its ids
 // would be decoded to other texts.
 class RemoteTokenizer : public Tokenizer {

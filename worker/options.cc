@@ -1,5 +1,7 @@
 #include "worker/options.h"
 
+#include <absl/strings/ascii.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
@@ -141,6 +143,20 @@ absl::Status CheckRanges() {
                         int64_t{1} << 40);
 }
 
+// Fit for a log, a URL and a JSON string as it is.
+absl::Status CheckModelName() {
+  constexpr size_t kMostBytes = 128;
+  const std::string& name = FLAGS_served_model_name;
+  const bool is_good = std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("._-/:@+", c);
+  });
+  if (is_good && name.size() <= kMostBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--served_model_name is \"",
+      absl::CHexEscape(name.substr(0, kMostBytes)), "\"; it must be at most ",
+      kMostBytes, " characters of [A-Za-z0-9._/:@+-]."));
+}
+
 absl::Status CheckPageSize() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("page_size", FLAGS_page_size, 1, 256));
@@ -226,6 +242,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckRanges());
   LOCKSTEP_RETURN_IF_ERROR(CheckNodes());
+  LOCKSTEP_RETURN_IF_ERROR(CheckModelName());
   LOCKSTEP_RETURN_IF_ERROR(CheckPageSize());
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));

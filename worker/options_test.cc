@@ -158,6 +158,9 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
        "--kv_cache_type is \"\"; it must be auto, fp32, fp16, bf16 or int8."},
       {"collective", "mpi",
        "--collective is \"mpi\"; it must be auto, shared_memory or gloo."},
+      {"served_model_name", "my \"model\"",
+       "--served_model_name is \"my \\\"model\\\"\"; it must be at most 128 "
+       "characters of [A-Za-z0-9._/:@+-]."},
       {"max_queued_requests", "0",
        "--max_queued_requests is 0; it must be 1 to 1048576."},
   };

@@ -43,10 +43,22 @@ bool WritesArguments(const Tokenizer& tokenizer, const Json& content,
   return text.ok() && absl::StrContains(*text, "\"needle\"");
 }
 
-// What the template wants of a message with calls.
+// Whether the template takes a message that says nothing at all.
+bool TakesNoContent(const Tokenizer& tokenizer) {
+  const Json context = {
+      {"messages", {{{"role", "assistant"}, {"content", nullptr}}}}};
+  return tokenizer.RenderChat(context.dump()).ok();
+}
+
+// What the template wants of a message with calls. One that knows none may be
+// shown them all the same, in a chat that began with another model.
 void FindFormOfCalls(const Tokenizer& tokenizer, ChatFormat* format) {
   const auto& source = tokenizer.info().chat_template;
-  if (!source.has_value() || !absl::StrContains(*source, "tool_calls")) return;
+  if (!source.has_value()) return;
+  if (!absl::StrContains(*source, "tool_calls")) {
+    format->no_content_is_empty = !TakesNoContent(tokenizer);
+    return;
+  }
   const Json arguments = {{"needle", 1}};
   for (const bool is_empty : {false, true}) {
     const Json content = is_empty ? Json("") : Json(nullptr);

@@ -76,6 +76,14 @@ TEST(ChatFormat, FindsOutHowTheTemplateWantsArguments) {
   }
 }
 
+TEST(ChatFormat, FindsOutWhetherATemplateWithoutCallsTakesNoContent) {
+  const auto is_empty = [](const std::string& source) {
+    return MakeChatFormat({}, TemplateTokenizer(source)).no_content_is_empty;
+  };
+  EXPECT_FALSE(is_empty("{{ messages[0].content }}"));
+  EXPECT_TRUE(is_empty("{{ '<|im_start|>' + messages[0].content }}"));
+}
+
 TEST(ChatFormat, ToolsNeedAParser) {
   ChatPrompt chat = {{{"user", "hi"}}};
   ChatFormat format;

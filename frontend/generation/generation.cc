@@ -220,11 +220,10 @@ void Generation::End(const absl::Status& status) {
                            record.usage.cached_tokens());
   SpendTokens(answer_.completion_tokens());
   caller_.grant = nullptr;
-  if (status.ok()) {
-    sink_->OnSummary(answer_.summary());
-  } else {
-    sink_->OnError(status);
-  }
+  if (!status.ok()) return sink_->OnError(status);
+  SummaryEvent summary = answer_.summary();
+  summary.failovers = failovers_;
+  sink_->OnSummary(std::move(summary));
 }
 
 }  // namespace lockstep

@@ -75,6 +75,7 @@ class InflightRequests {
   bool AwaitIdle(absl::Duration timeout);
 
   int number() const;
+  const Limits& limits() const { return limits_; }
 
  private:
   void Release(std::list<Request>::iterator at);

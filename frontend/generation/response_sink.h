@@ -53,6 +53,7 @@ struct SummaryEvent {
   v1::Usage usage;
   v1::Timing timing;
   uint32_t reasoning_tokens = 0;  // of the completion tokens
+  int failovers = 0;              // groups that were lost in the midst of it
 };
 
 // Where an answer goes; one for each protocol.

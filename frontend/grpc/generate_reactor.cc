@@ -1,5 +1,7 @@
 #include "frontend/grpc/generate_reactor.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <utility>
 
 #include "common/grpc_status.h"
@@ -17,9 +19,10 @@ constexpr std::chrono::milliseconds kDeadlineSlack{100};
 }  // namespace
 
 GenerateReactor::GenerateReactor(Pipeline* pipeline, size_t request_bytes,
-                                 std::chrono::system_clock::time_point deadline,
+                                 grpc::CallbackServerContext* context,
                                  Parser<GenerateSpec> parse, Caller caller)
-    : deadline_(deadline),
+    : context_(context),
+      deadline_(context->deadline()),
       record_(caller.record),
       generation_(pipeline, request_bytes, std::move(parse), this,
                   std::move(caller)) {}
@@ -42,6 +45,10 @@ void GenerateReactor::OnFinish(FinishEvent event) {
 }
 
 void GenerateReactor::OnSummary(SummaryEvent event) {
+  if (event.failovers > 0) {
+    context_->AddTrailingMetadata(kFailoversTrailer,
+                                  absl::StrCat(event.failovers));
+  }
   Write(ToResponse(std::move(event)));
   FinishAfterWrites(absl::OkStatus());
 }

@@ -26,6 +26,10 @@ namespace lockstep {
 inline constexpr size_t kMaxBufferedMessages = 32;
 inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 
+// In the trailers of an answer that other groups went on with: how many were
+// lost in the midst of it.
+inline constexpr char kFailoversTrailer[] = "lockstep-failovers";
+
 // One client's Generate call: events in, messages out, one write at a time.
 //
 // Deletes itself once gRPC is done with it, which is after the generation's
@@ -37,7 +41,7 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   // `pipeline` must outlive the call. See Generation for `parse`, `caller`,
   // whose record is told how the call ends.
   GenerateReactor(Pipeline* pipeline, size_t request_bytes,
-                  std::chrono::system_clock::time_point deadline,
+                  grpc::CallbackServerContext* context,
                   Parser<GenerateSpec> parse, Caller caller);
 
   // Once, before the reactor is returned to gRPC.
@@ -64,6 +68,7 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void FinishCall(const absl::Status& status);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  grpc::CallbackServerContext* const context_;
   const std::chrono::system_clock::time_point deadline_;
   const std::shared_ptr<AccessRecord> record_;
 

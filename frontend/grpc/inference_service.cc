@@ -78,7 +78,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     return new RefusedStream<grpc::ByteBuffer>(grant.status());
   }
   auto* reactor = new GenerateReactor(
-      pipeline_, request->Length(), context->deadline(),
+      pipeline_, request->Length(), context,
       [=, this] { return ParseGenerate(*context, *request); },
       {.grant = *std::move(grant), .record = record});
   reactor->Start();

@@ -29,6 +29,7 @@ void AnswerWriter::OnFinish(size_t prompt, FinishEvent event) {
 
 void AnswerWriter::OnSummary(const SummaryEvent& event) {
   usage_.cached_tokens += event.usage.cached_tokens();
+  failovers_ += event.failovers;
 }
 
 void AnswerWriter::ShowAll(size_t prompt, std::vector<Piece> pieces) {

@@ -39,6 +39,9 @@ class AnswerWriter {
   virtual void Complete() = 0;
   virtual void Fail(const absl::Status& status) = 0;
 
+  // Of the prompts that workers have accepted so far.
+  uint32_t prompt_tokens() const { return usage_.prompt_tokens; }
+
   // Back-pressure, where the answer goes out as it comes.
   virtual void AwaitRoom(std::function<void()> resume) = 0;
 
@@ -56,7 +59,8 @@ class AnswerWriter {
   const AnswerStyle style_;
   const Tokenizer* const tokenizer_;
   const std::shared_ptr<http::ResponseWriter> writer_;
-  UsageSums usage_;  // so far; final in Complete
+  UsageSums usage_;    // so far; final in Complete
+  int failovers_ = 0;  // likewise
 
  private:
   void ShowAll(size_t prompt, std::vector<Piece> pieces);

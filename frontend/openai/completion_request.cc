@@ -22,10 +22,8 @@ constexpr size_t kMaxPrompts = 256;
 constexpr uint32_t kDefaultMaxTokens = 16;  // OpenAI's
 constexpr char kPrompt[] = "prompt";
 
-absl::Status PromptError(const json& value) {
-  return FieldError(kPrompt, value,
-                    "a string, a list of token ids, or a list of either");
-}
+constexpr char kAnyPrompt[] =
+    "a string, a list of token ids, or a list of either";
 
 absl::StatusOr<PromptSpec> ReadPrompt(const json& value, std::string field,
                                       bool add_special_tokens) {
@@ -36,9 +34,14 @@ absl::StatusOr<PromptSpec> ReadPrompt(const json& value, std::string field,
     prompt.add_special_tokens = add_special_tokens;
     return prompt;
   }
-  auto ids = value.is_array() ? AsTokenIds(value) : std::nullopt;
-  if (!ids.has_value()) return PromptError(value);
-  prompt.prompt = TokenPrompt{*std::move(ids)};
+  if (!value.is_array()) {
+    return FieldError(prompt.field, value,
+                      prompt.field == kPrompt
+                          ? kAnyPrompt
+                          : "a string or a list of token ids");
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(auto ids, ReadTokenIds(prompt.field, value));
+  prompt.prompt = TokenPrompt{std::move(ids)};
   prompt.add_special_tokens = false;
   return prompt;
 }
@@ -115,7 +118,7 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   const bool add = reader.Bool("add_special_tokens").value_or(true);
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
   const auto* prompt = reader.Find(kPrompt);
-  if (prompt == nullptr) return PromptError(nullptr);
+  if (prompt == nullptr) return FieldError(kPrompt, nullptr, kAnyPrompt);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PromptSpec> prompts,
                             ReadPrompts(*prompt, add));
   style.id = MakeRequestId("cmpl");

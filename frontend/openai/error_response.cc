@@ -3,7 +3,9 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
+#include <absl/time/time.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -65,45 +67,67 @@ std::string ParamOf(const absl::Status& status) {
   std::string field = FieldOf(status);
   if (!field.empty() || !absl::IsInvalidArgument(status)) return field;
   const absl::string_view message = MessageOf(status);
-  const absl::string_view name =
-      message.substr(0, message.find_first_of(" .[:"));
-  return FindField(name, ~0u) == nullptr ? "" : std::string(name);
+  const absl::string_view path = message.substr(0, message.find_first_of(" :"));
+  const absl::string_view name = path.substr(0, path.find_first_of(".["));
+  return FindField(name, ~0u) == nullptr ? "" : std::string(path);
 }
 
-std::string Write(absl::string_view message, absl::string_view type,
-                  absl::string_view param, absl::string_view reason) {
-  const auto or_null = [](absl::string_view text) {
-    return text.empty() ? Json() : Json(std::string(text));
+struct ErrorObject {
+  absl::string_view message;
+  absl::string_view type;
+  // Null where they are empty:
+  std::string param = {};
+  std::string code = {};
+  std::string reason = {};
+};
+
+std::string Write(const ErrorObject& error) {
+  const auto or_null = [](const std::string& text) {
+    return text.empty() ? Json() : Json(text);
   };
   const Json json = {{"error",
-                      {{"message", std::string(message)},
-                       {"type", std::string(type)},
-                       {"param", or_null(param)},
-                       {"code", or_null(reason)}}}};
+                      {{"message", std::string(error.message)},
+                       {"type", std::string(error.type)},
+                       {"param", or_null(error.param)},
+                       {"code", or_null(error.code)},
+                       {"reason", or_null(error.reason)}}}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// When to try again: what is known of it, or the row's word.
-int RetryAfterSeconds(const absl::Status& status, const ErrorRow& row) {
-  const auto delay = RetryDelayOf(status);
-  if (!delay.has_value()) return row.retry_after_s;
-  return static_cast<int>(
-      absl::ToInt64Seconds(absl::Ceil(*delay, absl::Seconds(1))));
+// Whether the reason says so; without one, the row.
+bool MayRetry(const ErrorRow& row, const absl::Status& status) {
+  const std::map<std::string, std::string> metadata = ErrorMetadataOf(status);
+  const auto retryable = metadata.find("retryable");
+  return retryable == metadata.end() ? row.may_retry
+                                     : retryable->second == "true";
 }
 
-http::Response MakeResponse(int status, int retry_after_s, bool may_retry,
-                            std::string body) {
+absl::Duration RetryAfter(const ErrorRow& row, const absl::Status& status) {
+  if (row.retry_after_s == 0 || !MayRetry(row, status)) {
+    return absl::ZeroDuration();
+  }
+  return RetryDelayOf(status).value_or(absl::Seconds(row.retry_after_s));
+}
+
+http::Response MakeResponse(int status, absl::Duration retry_after,
+                            bool may_retry, std::string body) {
   http::Response response;
   response.status = status;
   response.fields = {{"content-type", "application/json"}};
   if (status == 401) {
     response.fields.emplace_back("www-authenticate", "Bearer");
   }
-  if (retry_after_s > 0) {
-    response.fields.emplace_back("retry-after", absl::StrCat(retry_after_s));
+  if (retry_after > absl::ZeroDuration()) {
+    const absl::Duration whole = absl::Ceil(retry_after, absl::Seconds(1));
+    response.fields.emplace_back("retry-after",
+                                 absl::StrCat(absl::ToInt64Seconds(whole)));
+    // Which OpenAI's clients prefer.
+    response.fields.emplace_back(
+        "retry-after-ms",
+        absl::StrCat(absl::ToInt64Milliseconds(retry_after)));
   }
-  // OpenAI's clients try again what ends 409 or 5xx unless they are told.
-  if ((status == 409 || status >= 500) && !may_retry) {
+  // OpenAI's clients try these again unless they are told.
+  if ((status == 409 || status == 429 || status >= 500) && !may_retry) {
     response.fields.emplace_back("x-should-retry", "false");
   }
   response.body = std::move(body);
@@ -116,15 +140,19 @@ absl::Span<const ErrorRow> ErrorTable() { return kRows; }
 
 std::string ErrorJson(const absl::Status& status) {
   const ErrorRow& row = RowOf(status.code());
-  const std::string reason = ReasonOf(status);
-  return Write(MessageOf(status), row.type, ParamOf(status),
-               reason.empty() ? row.reason : reason);
+  const std::string code = ReasonOf(status);
+  return Write({.message = MessageOf(status),
+                .type = row.type,
+                .param = ParamOf(status),
+                .code = code.empty() ? row.code_word : code,
+                .reason = ErrorReasonOf(WithDefaultReason(status))});
 }
 
 http::Response ErrorResponse(const absl::Status& status) {
   const ErrorRow& row = RowOf(status.code());
-  return MakeResponse(row.http_status, RetryAfterSeconds(status, row),
-                      row.may_retry, ErrorJson(status));
+  const absl::Status told = WithDefaultReason(status);
+  return MakeResponse(row.http_status, RetryAfter(row, told),
+                      MayRetry(row, told), ErrorJson(status));
 }
 
 http::Response RefusalResponse(const http::Refusal& refusal) {
@@ -136,8 +164,9 @@ http::Response RefusalResponse(const http::Refusal& refusal) {
                      : is_full               ? "service_unavailable_error"
                      : refusal.status >= 500 ? kServer
                                              : kInvalid;
-  return MakeResponse(refusal.status, is_full ? 1 : 0, is_full,
-                      Write(refusal.message, type, "", ""));
+  return MakeResponse(
+      refusal.status, is_full ? absl::Seconds(1) : absl::ZeroDuration(),
+      is_full, Write({.message = refusal.message, .type = type}));
 }
 
 }  // namespace lockstep::openai

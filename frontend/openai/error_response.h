@@ -16,15 +16,16 @@ struct ErrorRow {
   absl::StatusCode code;
   int http_status;
   const char* type;
-  const char* reason;  // "code" of the error object, unless Status has one
-  int retry_after_s;   // 0: none
-  bool may_retry;      // of a 5xx: whether clients should by themselves
+  const char* code_word;  // "code" of the error object, unless Status has one
+  int retry_after_s;      // unless Status says it; 0: never
+  bool may_retry;         // unless Status has a reason, which says it
 };
 
 // The one table: each StatusCode but OK.
 absl::Span<const ErrorRow> ErrorTable();
 
-// {"error": {"message", "type", "param", "code"}}
+// {"error": {"message", "type", "param", "code", "reason"}}; the last is ours,
+// as docs/errors.md has them.
 std::string ErrorJson(const absl::Status& status);
 
 http::Response ErrorResponse(const absl::Status& status);

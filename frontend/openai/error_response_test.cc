@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/error_reason.h"
 #include "common/grpc_status.h"
 #include "frontend/generation/error_detail.h"
 
@@ -27,7 +28,7 @@ TEST(ErrorResponse, EveryCodeIsOneRow) {
     grpc::StatusCode grpc;
     int status;
     const char* type;
-    const char* reason;
+    const char* code_word;
     const char* retry_after;
     const char* should_retry;
   } kCases[] = {
@@ -72,11 +73,14 @@ TEST(ErrorResponse, EveryCodeIsOneRow) {
     EXPECT_EQ(response.status, c.status) << status;
     EXPECT_EQ(FieldIn(response, "retry-after"), c.retry_after) << status;
     EXPECT_EQ(FieldIn(response, "x-should-retry"), c.should_retry) << status;
-    EXPECT_EQ(json::parse(response.body), json({{"error",
-                                                 {{"message", "why"},
-                                                  {"type", c.type},
-                                                  {"param", nullptr},
-                                                  {"code", c.reason}}}}));
+    const std::string reason = ErrorReasonOf(WithDefaultReason(status));
+    EXPECT_EQ(json::parse(response.body),
+              json({{"error",
+                     {{"message", "why"},
+                      {"type", c.type},
+                      {"param", nullptr},
+                      {"code", c.code_word},
+                      {"reason", reason.empty() ? json() : json(reason)}}}}));
   }
 }
 
@@ -91,24 +95,28 @@ TEST(ErrorResponse, NamesTheFieldAsOpenAiDoes) {
        {{"message", "no"},
         {"type", "invalid_request_error"},
         {"param", "tools"},
-        {"code", "unsupported_parameter"}}},
+        {"code", "unsupported_parameter"},
+        {"reason", "INVALID_REQUEST"}}},
       // The worker's words.
       {absl::InvalidArgumentError(
            "sampling.top_p is 2, it must be above 0 and at most 1."),
        {{"message", "top_p is 2, it must be above 0 and at most 1."},
         {"type", "invalid_request_error"},
         {"param", "top_p"},
-        {"code", "invalid_value"}}},
+        {"code", "invalid_value"},
+        {"reason", "INVALID_REQUEST"}}},
       {absl::InvalidArgumentError("messages[2].role is empty."),
        {{"message", "messages[2].role is empty."},
         {"type", "invalid_request_error"},
-        {"param", "messages"},
-        {"code", "invalid_value"}}},
+        {"param", "messages[2].role"},
+        {"code", "invalid_value"},
+        {"reason", "INVALID_REQUEST"}}},
       {absl::InvalidArgumentError("the body is wrong."),
        {{"message", "the body is wrong."},
         {"type", "invalid_request_error"},
         {"param", nullptr},
-        {"code", "invalid_value"}}},
+        {"code", "invalid_value"},
+        {"reason", "INVALID_REQUEST"}}},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(json::parse(ErrorJson(c.status))["error"], c.error);

@@ -13,6 +13,9 @@ namespace {
 
 using nlohmann::json;
 
+constexpr double kMostFloat = std::numeric_limits<float>::max();
+constexpr uint32_t kMostTokenId = std::numeric_limits<uint32_t>::max();
+
 // JSON knows no integers: 3.0 is one.
 std::optional<int64_t> AsInteger(const json& value) {
   if (value.is_number_unsigned()) {
@@ -61,8 +64,11 @@ std::optional<bool> FieldReader::Bool(absl::string_view name) {
 std::optional<float> FieldReader::Number(absl::string_view name) {
   const Json* value = Find(name);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number()) return value->get<float>();
-  Fail(name, "a number");
+  const bool is_number = value->is_number();
+  if (is_number && std::abs(value->get<double>()) <= kMostFloat) {
+    return value->get<float>();
+  }
+  Fail(name, is_number ? "a number that 32 bits can hold" : "a number");
   return std::nullopt;
 }
 
@@ -88,25 +94,31 @@ std::vector<std::string> FieldReader::Strings(absl::string_view name) {
   const Json* value = Find(name);
   if (value == nullptr) return {};
   if (value->is_string()) return {value->get<std::string>()};
-  std::vector<std::string> strings;
-  if (value->is_array()) {
-    for (const Json& element : *value) {
-      if (!element.is_string()) break;
-      strings.push_back(element.get<std::string>());
-    }
-    if (strings.size() == value->size()) return strings;
+  if (!value->is_array()) {
+    Fail(name, "a string or a list of strings");
+    return {};
   }
-  Fail(name, "a string or a list of strings");
-  return {};
+  std::vector<std::string> strings;
+  for (const Json& element : *value) {
+    if (!element.is_string()) {
+      FailElement(name, strings.size(), "a string");
+      return {};
+    }
+    strings.push_back(element.get<std::string>());
+  }
+  return strings;
 }
 
 std::vector<uint32_t> FieldReader::TokenIds(absl::string_view name) {
   const Json* value = Find(name);
   if (value == nullptr) return {};
-  if (value->is_array()) {
-    if (auto ids = AsTokenIds(*value)) return *std::move(ids);
+  if (!value->is_array()) {
+    Fail(name, "a list of token ids");
+    return {};
   }
-  Fail(name, "a list of token ids");
+  auto ids = ReadTokenIds(absl::StrCat(prefix_, name), *value);
+  if (ids.ok()) return *std::move(ids);
+  Adopt(ids.status());
   return {};
 }
 
@@ -125,14 +137,22 @@ void FieldReader::Fail(absl::string_view name,
                        value == nullptr ? Json() : *value, what_it_must_be);
 }
 
-std::optional<std::vector<uint32_t>> AsTokenIds(const json& array) {
+void FieldReader::FailElement(absl::string_view name, size_t index,
+                              absl::string_view what_it_must_be) {
+  if (!status_.ok()) return;
+  status_ = FieldError(absl::StrCat(prefix_, name, "[", index, "]"),
+                       (*Find(name))[index], what_it_must_be);
+}
+
+absl::StatusOr<std::vector<uint32_t>> ReadTokenIds(const std::string& name,
+                                                   const json& array) {
   std::vector<uint32_t> ids;
   ids.reserve(array.size());
   for (const json& element : array) {
     const auto id = AsInteger(element);
-    if (!id.has_value() || *id < 0 ||
-        *id > std::numeric_limits<uint32_t>::max()) {
-      return std::nullopt;
+    if (!id.has_value() || *id < 0 || *id > kMostTokenId) {
+      return FieldError(absl::StrCat(name, "[", ids.size(), "]"), element,
+                        "a token id");
     }
     ids.push_back(*id);
   }

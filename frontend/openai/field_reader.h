@@ -1,8 +1,9 @@
 #pragma once
 
-#include <absl/status/status.h>
+#include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -46,6 +47,9 @@ class FieldReader {
 
   // For what the caller has found out about a field.
   void Fail(absl::string_view name, absl::string_view what_it_must_be);
+  // About an element of one.
+  void FailElement(absl::string_view name, size_t index,
+                   absl::string_view what_it_must_be);
   // What another reader, of an object within this one, has found.
   void Adopt(const absl::Status& status) { status_.Update(status); }
   const absl::Status& status() const { return status_; }
@@ -56,8 +60,10 @@ class FieldReader {
   absl::Status status_;
 };
 
-// Token ids of a JSON array; nullopt unless it holds nothing else.
-std::optional<std::vector<uint32_t>> AsTokenIds(const nlohmann::json& array);
+// Token ids of a JSON array called `name`; INVALID_ARGUMENT names the element
+// that is none.
+absl::StatusOr<std::vector<uint32_t>> ReadTokenIds(const std::string& name,
+                                                   const nlohmann::json& array);
 
 // "NAME is VALUE; it must be …", the value cut to what fits a sentence.
 absl::Status FieldError(const std::string& name, const nlohmann::json& value,

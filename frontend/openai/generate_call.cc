@@ -1,7 +1,14 @@
 #include "frontend/openai/generate_call.h"
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_cat.h>
+
+#include <cstdint>
+#include <map>
 #include <utility>
 
+#include "common/error_reason.h"
+#include "frontend/generation/error_detail.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/openai/streamed_answer.h"
 #include "frontend/openai/whole_answer.h"
@@ -18,6 +25,25 @@ std::unique_ptr<AnswerWriter> MakeAnswerWriter(
   }
   return std::make_unique<WholeAnswer>(std::move(style), prompts, tokenizer,
                                        std::move(writer));
+}
+
+absl::Status TooManyPrompts(size_t prompts, absl::string_view limit) {
+  return WithField(
+      absl::InvalidArgumentError(
+          absl::StrCat("prompt holds ", prompts, " prompts, but ", limit,
+                       "; send fewer at a time.")),
+      "prompt");
+}
+
+// 0 where there is none.
+int64_t NumberIn(const std::map<std::string, std::string>& metadata,
+                 const std::string& key) {
+  const auto found = metadata.find(key);
+  int64_t number = 0;
+  if (found == metadata.end() || !absl::SimpleAtoi(found->second, &number)) {
+    return 0;
+  }
+  return number;
 }
 
 }  // namespace
@@ -101,6 +127,13 @@ absl::StatusOr<GenerateSpec> GenerateCall::ParseFirst() {
   request_.body = std::string();
   if (!parsed.ok()) return parsed.status();
   std::vector<GenerateSpec>& specs = parsed->specs;
+  const int most = pipeline_->inflight().limits().requests;
+  if (static_cast<int>(specs.size()) > most) {
+    return TooManyPrompts(
+        specs.size(),
+        absl::StrCat(most, " requests are held at once, the limit of "
+                           "--max_inflight_requests"));
+  }
   {
     absl::MutexLock lock(&mutex_);
     expected_parts_ = specs.size();
@@ -144,12 +177,33 @@ void GenerateCall::FailLocked(const absl::Status& status) {
   for (const auto& part : parts_) part->generation().Cancel(status);
 }
 
+absl::Status GenerateCall::ExplainLocked(const absl::Status& status) const {
+  const auto metadata = ErrorMetadataOf(status);
+  const int64_t limit = NumberIn(metadata, "limit");
+  if (expected_parts_ == 1 || limit == 0) return status;
+  const std::string reason = ErrorReasonOf(status);
+  if (reason == "QUEUE_FULL_REQUESTS" && int64_t(expected_parts_) > limit) {
+    return TooManyPrompts(
+        expected_parts_,
+        absl::StrCat(limit, " requests wait in a worker group, the limit of "
+                            "--max_queued_requests"));
+  }
+  const int64_t tokens = answer_->prompt_tokens() + NumberIn(metadata, "tokens");
+  if (reason == "QUEUE_FULL_TOKENS" && tokens > limit) {
+    return TooManyPrompts(
+        expected_parts_,
+        absl::StrCat("of more than ", limit,
+                     " tokens in all, the limit of --max_queued_tokens"));
+  }
+  return status;
+}
+
 void GenerateCall::OnPartEnd(const absl::Status& status,
                              const SummaryEvent* summary) {
   std::shared_ptr<GenerateCall> self;  // these two outlive the lock
   std::vector<std::unique_ptr<Part>> parts;
   absl::MutexLock lock(&mutex_);
-  if (!status.ok()) FailLocked(status);
+  if (!status.ok()) FailLocked(ExplainLocked(status));
   if (failure_.ok()) answer_->OnSummary(*summary);
   if (++ended_parts_ < expected_parts_) return;
   if (failure_.ok()) {

@@ -50,6 +50,10 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
   absl::StatusOr<GenerateSpec> ParseFirst();
   void StartPart(size_t request_bytes, Parser<GenerateSpec> parse);
   void Cancel(const absl::Status& why);
+  // A refusal that no other try of a batch so large could escape names the
+  // limit.
+  absl::Status ExplainLocked(const absl::Status& status) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Says so, unless something was said before.
   void FailLocked(const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

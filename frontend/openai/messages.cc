@@ -36,11 +36,15 @@ bool Has(const Names& names, absl::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-absl::Status Refuse(const std::string& field, absl::string_view why) {
-  return WithField(WithReason(absl::InvalidArgumentError(absl::StrCat(
-                                  field, " is not supported: ", why, ".")),
+// `value`: what of the field it is that is refused.
+absl::Status Refuse(const std::string& field, absl::string_view why,
+                    absl::string_view value = "") {
+  return WithField(WithReason(absl::InvalidArgumentError(
+                                  absl::StrCat(field, value,
+                                               " is not supported: ", why,
+                                               ".")),
                               kUnsupportedParameter),
-                   "messages");
+                   field);
 }
 
 absl::Status CheckKeys(const json& message, const std::string& name,
@@ -65,8 +69,8 @@ absl::StatusOr<std::string> ReadPart(const json& part,
   const std::string type = reader.String("type").value_or("");
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
   if (type != "text") {
-    return Refuse(absl::StrCat(name, " of type \"", type.substr(0, 32), "\""),
-                  "parts are of type text");
+    return Refuse(name, "parts are of type text",
+                  absl::StrCat(" of type \"", type.substr(0, 32), "\""));
   }
   if (reader.Find("text") == nullptr) reader.Fail("text", "a string");
   std::string text = reader.String("text").value_or("");
@@ -141,7 +145,7 @@ absl::StatusOr<ChatTurn> ReadMessage(const json& message,
   }
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
   if (turn.role == "function") {
-    return Refuse(name + ".role \"function\"", "tools answer as \"tool\"");
+    return Refuse(name + ".role", "tools answer as \"tool\"", " \"function\"");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckKeys(message, name, unknown));
   LOCKSTEP_ASSIGN_OR_RETURN(turn.tool_calls, ReadToolCalls(message, name));

@@ -1,5 +1,7 @@
 #include "frontend/openai/sampling_fields.h"
 
+#include <absl/status/statusor.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
@@ -18,6 +20,7 @@ namespace {
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMaxPriority = 100;
 constexpr int64_t kMaxLogprobs = 20;
+constexpr size_t kShownKeyBytes = 32;
 
 void ReadShape(FieldReader* reader, v1::SamplingParams* sampling) {
   if (const auto v = reader->Number("temperature")) {
@@ -50,17 +53,31 @@ void ReadSeed(FieldReader* reader, v1::SamplingParams* sampling) {
   }
 }
 
+// A key is an id as it is written in one way only: "1", but not "01" or "+1",
+// so that no id is there twice.
+absl::StatusOr<uint32_t> ReadBiasKey(const std::string& key) {
+  uint32_t id = 0;
+  if (absl::SimpleAtoi(key, &id) && absl::StrCat(id) == key) return id;
+  return WithField(
+      absl::InvalidArgumentError(absl::StrCat(
+          "logit_bias has the key \"",
+          absl::Utf8SafeCHexEscape(key.substr(0, kShownKeyBytes)),
+          "\"; keys must be token ids, such as \"17\".")),
+      "logit_bias");
+}
+
 void ReadBias(FieldReader* reader, v1::SamplingParams* sampling) {
   const nlohmann::json* biases = reader->Object("logit_bias");
   if (biases == nullptr) return;
-  for (const auto& [key, bias] : biases->items()) {
-    uint32_t id = 0;
-    if (!absl::SimpleAtoi(key, &id) || !bias.is_number()) {
-      reader->Fail("logit_bias", "an object of token ids and numbers");
-      return;
-    }
-    (*sampling->mutable_logit_bias())[id] = bias.get<float>();
+  FieldReader values(*biases, "logit_bias.");
+  for (const auto& [key, value] : biases->items()) {
+    const auto id = ReadBiasKey(key);
+    if (!id.ok()) return reader->Adopt(id.status());
+    const auto bias = values.Number(key);
+    if (!bias.has_value()) values.Fail(key, "a number");
+    (*sampling->mutable_logit_bias())[*id] = bias.value_or(0);
   }
+  reader->Adopt(values.status());
 }
 
 void ReadEnds(FieldReader* reader, GenerateSpec* spec, AnswerStyle* style) {
@@ -134,7 +151,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
   ReadEnds(reader, spec, style);
   ReadStream(reader, style);
   ReadShown(reader, spec, style);
-  if (const auto v = reader->Integer("n", 1, kMaxUint32)) {
+  if (const auto v = reader->Integer("n", 1, kMaxChoicesAskedFor)) {
     spec->sampling.set_n(*v);
     style->n = *v;
   }

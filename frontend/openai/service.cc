@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/utf8.h"
@@ -60,10 +61,12 @@ absl::string_view AuthorizationOf(const http::Request& request) {
 }  // namespace
 
 Service::Service(Pipeline* pipeline, const GroupSet* groups,
-                 const AccessControl* access)
+                 const AccessControl* access,
+                 std::function<absl::Status()> readiness)
     : pipeline_(pipeline),
       groups_(groups),
       access_(access),
+      readiness_(std::move(readiness)),
       created_s_(absl::ToUnixSeconds(absl::Now())) {}
 
 std::vector<http::Route> Service::Routes() {
@@ -227,11 +230,11 @@ void Service::GetModel(const http::Request& request, Writer writer) const {
 
 void Service::Health(Writer writer) const {
   if (draining_.load()) {
-    return Answer(writer,
-                  absl::UnavailableError("the gateway is shutting down."));
+    return Answer(writer, MakeError(ErrorReason::kGatewayDraining,
+                                    "the gateway is shutting down."));
   }
-  const auto model = groups_->Model();
-  if (!model.ok()) return Answer(writer, model.status());
+  const absl::Status ready = readiness_();
+  if (!ready.ok()) return Answer(writer, ready);
   writer->Send({200, {}, ""});
 }
 

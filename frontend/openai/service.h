@@ -21,14 +21,15 @@ namespace lockstep::openai {
 // OpenAI's API, with vLLM's additions, over the pipeline: converts, calls,
 // converts back. docs/openai.md lists the routes.
 //
-//   Service service(&pipeline, &groups);
+//   Service service(&pipeline, &groups, readiness);
 //   http::Server::Start(options, service.Routes());
 //
-// Any thread. All arguments, and this, must outlive every request.
+// Any thread. The first three arguments, and this, must outlive every request.
 class Service {
  public:
+  // `readiness`: whether requests can be answered, for probes.
   Service(Pipeline* pipeline, const GroupSet* groups,
-          const AccessControl* access);
+          const AccessControl* access, std::function<absl::Status()> readiness);
 
   std::vector<http::Route> Routes();
 
@@ -57,6 +58,7 @@ class Service {
   Pipeline* const pipeline_;
   const GroupSet* const groups_;
   const AccessControl* const access_;
+  const std::function<absl::Status()> readiness_;
   const int64_t created_s_;  // of the model, to clients
   UnknownFields unknown_fields_;
   std::atomic<bool> draining_{false};

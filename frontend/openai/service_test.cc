@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "common/error_reason.h"
 #include "frontend/routing/worker_client.h"
 #include "tests/testing/http/openai_test_fixture.h"
 
@@ -110,6 +113,47 @@ TEST_F(ServiceTest, OneOfSeveralPromptsThatFailsFailsAll) {
   EXPECT_EQ(answer.status, 429);
   EXPECT_THAT(answer.head, HasSubstr("retry-after: 1"));
   worker_.WaitForCancels(3);
+}
+
+TEST_F(ServiceTest, ABatchThatCanNeverWaitAsAWholeIsRefusedForGood) {
+  const struct {
+    ErrorReason reason;
+    std::map<std::string, std::string> metadata;
+    int prompts;
+    int status;
+    const char* error;
+  } kCases[] = {
+      {ErrorReason::kQueueFullRequests, {{"limit", "2"}}, 2, 429, "full."},
+      {ErrorReason::kQueueFullRequests,
+       {{"limit", "2"}},
+       3,
+       400,
+       "prompt holds 3 prompts, but 2 requests wait in a worker group, the "
+       "limit of --max_queued_requests; send fewer at a time."},
+      {ErrorReason::kQueueFullTokens,
+       {{"limit", "10"}, {"tokens", "5"}},
+       2,
+       429,
+       "full."},
+      {ErrorReason::kQueueFullTokens,
+       {{"limit", "10"}, {"tokens", "11"}},
+       2,
+       400,
+       "prompt holds 2 prompts, but of more than 10 tokens in all, the limit "
+       "of --max_queued_tokens; send fewer at a time."},
+      {ErrorReason::kQueueFullRequests, {}, 3, 429, "full."},
+  };
+  for (const auto& c : kCases) {
+    worker_.set_script([&c](const auto&) {
+      FakeAnswer answer;
+      answer.status = MakeError(c.reason, "full.", {.metadata = c.metadata});
+      return answer;
+    });
+    const OpenAiAnswer answer =
+        Complete({{"prompt", std::vector<std::string>(c.prompts, "p")}});
+    EXPECT_EQ(answer.status, c.status) << answer.json;
+    EXPECT_EQ(answer.json["error"]["message"], c.error);
+  }
 }
 
 TEST_F(ServiceTest, AClientThatHangsUpEndsItsRequests) {

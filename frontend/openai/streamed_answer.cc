@@ -146,6 +146,10 @@ void StreamedAnswer::Complete() {
     WriteEvent(
         absl::StrCat(envelope_, "],\"usage\":", Dump(UsageJson(usage_)), "}"));
   }
+  // A comment: the head of the answer has gone long since.
+  if (failovers_ > 0) {
+    writer_->Write(absl::StrCat(": failovers=", failovers_, "\n\n"));
+  }
   WriteEvent("[DONE]");
   writer_->End(ResponseWriter::After::kKeepConnection);
 }

@@ -10,7 +10,21 @@
 namespace lockstep::openai {
 namespace {
 
+// Of messages alone.
+constexpr const char* kOfChats[] = {
+    "tools",
+    "tool_choice",
+    "documents",
+    "add_generation_prompt",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "reasoning_effort"};
+
 absl::StatusOr<PromptSpec> ReadText(FieldReader* reader) {
+  for (const char* name : kOfChats) {
+    if (reader->Find(name) == nullptr) continue;
+    reader->Fail(name, "left out where there are no messages");
+  }
   PromptSpec prompt;
   const auto text = reader->String("prompt");
   if (!text.has_value()) reader->Fail("prompt", "a string; or set messages");

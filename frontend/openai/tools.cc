@@ -49,6 +49,7 @@ absl::StatusOr<std::string> ReadTool(const json& tool,
   FieldReader fields(*function, name + ".function.");
   const auto called = fields.String("name");
   if (!called.has_value()) fields.Fail("name", "a string");
+  fields.String("description");
   fields.Object("parameters");
   const bool is_strict = fields.Bool("strict").value_or(false);
   if (!fields.status().ok()) return WithField(fields.status(), kTools);

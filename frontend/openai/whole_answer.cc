@@ -1,5 +1,7 @@
 #include "frontend/openai/whole_answer.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <iterator>
 #include <utility>
 
@@ -93,7 +95,11 @@ void WholeAnswer::Complete() {
       json["prompt_logprobs"] = PromptLogprobs(prompt(0).prompt_logprobs());
     }
   }
-  writer_->Send({200, {{"content-type", "application/json"}}, Dump(json)});
+  http::Fields fields = {{"content-type", "application/json"}};
+  if (failovers_ > 0) {
+    fields.emplace_back("x-lockstep-failovers", absl::StrCat(failovers_));
+  }
+  writer_->Send({200, std::move(fields), Dump(json)});
 }
 
 void WholeAnswer::Fail(const absl::Status& status) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "common/error_reason.h"
+
 namespace lockstep {
 namespace {
 
@@ -195,13 +197,15 @@ absl::StatusOr<ServedModel> GroupSet::Model() const {
   absl::MutexLock lock(&mutex_);
   if (served_.has_value()) return *served_;
   if (members_.empty()) {
-    return absl::UnavailableError("no worker is known yet.");
+    return MakeError(ErrorReason::kWorkerUnreachable,
+                     "no worker is known yet.");
   }
   const auto first = members_.begin()->second->monitor->Model();
   // It became ready, and this is not told yet.
   if (first.ok()) return absl::UnavailableError("no worker is ready yet.");
   if (members_.size() == 1) return first.status();
-  return absl::UnavailableError(
+  return WithMessage(
+      first.status(),
       absl::StrCat("none of ", members_.size(),
                    " workers is ready: ", first.status().message()));
 }

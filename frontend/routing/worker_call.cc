@@ -62,8 +62,9 @@ absl::Status DescribeWorkerStatus(const grpc::Status& status,
     }
     case grpc::StatusCode::CANCELLED:
       // Not by us, or nobody would ask: the worker went away.
-      return absl::UnavailableError(absl::StrCat(
-          "the worker at ", address, " gave the request up; try again."));
+      return MakeError(ErrorReason::kWorkerUnreachable,
+                       absl::StrCat("the worker at ", address,
+                                    " gave the request up; try again."));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
       return WithMessage(
           told,

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/error_reason.h"
 #include "common/health.pb.h"
 
 namespace lockstep {
@@ -15,7 +16,7 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-constexpr std::chrono::seconds kModelInfoTimeout{10};
+constexpr std::chrono::seconds kInfoTimeout{10};
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
 
 // A model's logits may have rows beyond the tokenizer's ids, to a round number
@@ -23,15 +24,30 @@ constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
 constexpr uint32_t kMostPadding = 4096;
 
 absl::Status Unreachable(const std::string& address) {
-  return absl::UnavailableError(
+  return MakeError(
+      ErrorReason::kWorkerUnreachable,
       absl::StrCat("the worker at ", address,
                    " cannot be reached; start it, or name another with "
                    "--workers."));
 }
 
-absl::Status NotReady(const std::string& address) {
-  return absl::UnavailableError(absl::StrCat(
-      "the worker at ", address, " is not ready: it is starting or leaving."));
+absl::Status NotReady(const std::string& address, v1::ServingState state) {
+  const auto error = [&](ErrorReason reason, absl::string_view why) {
+    return MakeError(reason, absl::StrCat("the worker at ", address,
+                                          " is not ready: ", why, "."));
+  };
+  switch (state) {
+    case v1::STARTING:
+      return error(ErrorReason::kWorkerStarting, "it is starting");
+    case v1::DRAINING:
+      return error(ErrorReason::kWorkerDraining, "it is draining");
+    case v1::STOPPING:
+      return error(ErrorReason::kWorkerDraining, "it is shutting down");
+    case v1::FAILED:
+      return error(ErrorReason::kGroupFailed, "a rank failed");
+    default:
+      return error(ErrorReason::kUnavailable, "it is starting or leaving");
+  }
 }
 
 absl::Status SaysNothing(const std::string& address, const absl::Status& why) {
@@ -47,9 +63,9 @@ WorkerMonitor::WorkerMonitor(WorkerClient* client,
                              uint32_t tokenizer_vocabulary_size)
     : client_(client),
       tokenizer_vocabulary_size_(tokenizer_vocabulary_size),
-      model_(absl::UnavailableError(absl::StrCat(
-          "the worker at ", client->address(), " has not been reached yet."))) {
-}
+      model_(MakeError(ErrorReason::kWorkerUnreachable,
+                       absl::StrCat("the worker at ", client->address(),
+                                    " has not been reached yet."))) {}
 
 void WorkerMonitor::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
@@ -90,7 +106,8 @@ void WorkerMonitor::FollowOnce() {
   absl::Status broken = Unreachable(client_->address());
   while (stream->Read(&health)) {
     if (health.status() != HealthCheckResponse::SERVING) {
-      Set(NotReady(client_->address()));
+      Set(WhyNotReady());
+      if (!SetActive(&context)) context.TryCancel();
       continue;
     }
     const auto model = FetchModel();
@@ -105,18 +122,29 @@ void WorkerMonitor::FollowOnce() {
   Set(broken);
 }
 
+absl::StatusOr<v1::ServerInfo> WorkerMonitor::FetchServerInfo() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
+  if (!SetActive(&context)) return Unreachable(client_->address());
+  auto server = client_->GetServerInfo(&context);
+  SetActive(nullptr);
+  return server;
+}
+
+absl::Status WorkerMonitor::WhyNotReady() {
+  const auto server = FetchServerInfo();
+  if (!server.ok()) return SaysNothing(client_->address(), server.status());
+  return NotReady(client_->address(), server->state());
+}
+
 absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kModelInfoTimeout);
-  if (!SetActive(&context)) return NotReady(client_->address());
+  context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
+  if (!SetActive(&context)) return Unreachable(client_->address());
   auto info = client_->GetModelInfo(&context);
   SetActive(nullptr);
   if (!info.ok()) return SaysNothing(client_->address(), info.status());
-  grpc::ClientContext server_context;
-  server_context.set_deadline(context.deadline());
-  if (!SetActive(&server_context)) return NotReady(client_->address());
-  const auto server = client_->GetServerInfo(&server_context);
-  SetActive(nullptr);
+  const auto server = FetchServerInfo();
   if (!server.ok()) return SaysNothing(client_->address(), server.status());
   if (info->vocabulary_size() < tokenizer_vocabulary_size_ ||
       info->vocabulary_size() - tokenizer_vocabulary_size_ > kMostPadding) {

@@ -11,6 +11,7 @@
 
 #include "frontend/routing/served_model.h"
 #include "frontend/routing/worker_client.h"
+#include "proto/worker.pb.h"
 
 namespace lockstep {
 
@@ -36,13 +37,16 @@ class WorkerMonitor {
   // Model() stays as it is from here on, and on_change is not called any more.
   void Stop();
 
-  // Any thread. UNAVAILABLE says what is amiss and names the address.
+  // Any thread. UNAVAILABLE says what is amiss and names the address; its
+  // reason is the worker's.
   absl::StatusOr<ServedModel> Model() const;
 
  private:
   void Follow();      // the thread
   void FollowOnce();  // one connection, until it breaks
   absl::StatusOr<ServedModel> FetchModel();
+  absl::StatusOr<v1::ServerInfo> FetchServerInfo();
+  absl::Status WhyNotReady();
   void Set(const absl::StatusOr<ServedModel>& model);
 
   // For the time of a call, so that Stop can end it. False: it is to

@@ -4,6 +4,7 @@
 #include <absl/synchronization/mutex.h>
 #include <gtest/gtest.h>
 
+#include "common/error_reason.h"
 #include "frontend/routing/worker_client.h"
 #include "tests/testing/fake_worker.h"
 
@@ -43,9 +44,11 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   WorkerMonitor monitor(&client, kVocabularySize);
   Turns turns;
   monitor.Start([&] { turns.Add(); });
-  const auto unreachable = absl::UnavailableError(absl::StrCat(
-      "the worker at ", worker.address(),
-      " cannot be reached; start it, or name another with --workers."));
+  const auto unreachable = MakeError(
+      ErrorReason::kWorkerUnreachable,
+      absl::StrCat(
+          "the worker at ", worker.address(),
+          " cannot be reached; start it, or name another with --workers."));
   EXPECT_EQ(monitor.Model().status().code(), absl::StatusCode::kUnavailable);
 
   worker.Start();
@@ -60,10 +63,7 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
 
   worker.SetServing(false);
   turns.WaitFor(2);
-  EXPECT_EQ(monitor.Model().status(),
-            absl::UnavailableError(
-                absl::StrCat("the worker at ", worker.address(),
-                             " is not ready: it is starting or leaving.")));
+  EXPECT_EQ(ErrorReasonOf(monitor.Model().status()), "UNAVAILABLE");
   worker.SetServing(true);
   turns.WaitFor(3);
 
@@ -74,6 +74,36 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   worker.Start();
   turns.WaitFor(5);
   EXPECT_EQ(monitor.Model()->name, "other");
+}
+
+TEST(WorkerMonitor, KnowsWhyAWorkerDoesNotServe) {
+  const struct {
+    v1::ServingState state;
+    const char* reason;
+    const char* why;
+  } kCases[] = {
+      {v1::STARTING, "WORKER_STARTING", "it is starting"},
+      {v1::DRAINING, "WORKER_DRAINING", "it is draining"},
+      {v1::STOPPING, "WORKER_DRAINING", "it is shutting down"},
+      {v1::FAILED, "GROUP_FAILED", "a rank failed"},
+  };
+  for (const auto& c : kCases) {
+    FakeWorker worker;
+    worker.server_info().set_state(c.state);
+    worker.Start();
+    WorkerClient client(worker.address());
+    Turns turns;
+    WorkerMonitor monitor(&client, kVocabularySize);
+    monitor.Start([&] { turns.Add(); });
+    turns.WaitFor(1);
+    worker.SetServing(false);
+    turns.WaitFor(2);
+    const absl::Status status = monitor.Model().status();
+    EXPECT_EQ(ErrorReasonOf(status), c.reason);
+    EXPECT_EQ(status.message(),
+              absl::StrCat("the worker at ", worker.address(),
+                           " is not ready: ", c.why, "."));
+  }
 }
 
 TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {

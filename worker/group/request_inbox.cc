@@ -57,7 +57,7 @@ absl::Status RequestInbox::CheckRoom(int64_t tokens) const {
         absl::StrCat("the queue is full: ", queued_requests_,
                      " requests wait and --max_queued_requests is ",
                      limits_.max_queued_requests, "; try again later."),
-        {.metadata = {},
+        {.metadata = {{"limit", absl::StrCat(limits_.max_queued_requests)}},
          .retry_delay = pace_.TimeForRequests(
              std::max(1, queued_requests_ / kPartToRetryAfter))});
   }
@@ -68,7 +68,8 @@ absl::Status RequestInbox::CheckRoom(int64_t tokens) const {
                      " prompt tokens wait, the request has ", tokens,
                      " and --max_queued_tokens is ", limits_.max_queued_tokens,
                      "; try again later."),
-        {.metadata = {},
+        {.metadata = {{"limit", absl::StrCat(limits_.max_queued_tokens)},
+                      {"tokens", absl::StrCat(tokens)}},
          .retry_delay = pace_.TimeForTokens(
              std::max(tokens, queued_tokens_ / kPartToRetryAfter))});
   }
