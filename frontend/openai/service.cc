@@ -15,6 +15,7 @@
 #include "frontend/openai/answer_json.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/openai/generate_call.h"
+#include "frontend/openapi/document.h"
 
 namespace lockstep::openai {
 namespace {
@@ -115,6 +116,12 @@ std::vector<http::Route> Service::Routes() {
       {"GET", "/version",
        [](Request, Writer writer) {
          writer->Send(JsonResponse({{"version", kVersion}}));
+       }},
+      {"GET", "/openapi.json",
+       [](Request, Writer writer) {
+         writer->Send({200,
+                       {{"content-type", kJson}},
+                       std::string(OpenApiDocument())});
        }},
       {"GET", "/health", health},
       {"GET", "/ready", health},

@@ -1,0 +1,64 @@
+"""For openapi_check.py: rules between fields that the document says in words alone."""
+
+import json
+
+import schemathesis
+
+SMALLEST = 2.0**-149  # that 32 bits hold
+MOST_TOKENS = 8
+MOST_STOP_BYTES = 1024
+MOST_CHARACTERS = 500
+MOST_ID = 255
+
+
+def is_set(body, name):
+    return body.get(name) is not None
+
+
+def contradicts_itself(body):
+    streamed = body.get("stream") is True
+    echoed = body.get("echo") is True
+    most = body.get("max_completion_tokens") or body.get("max_tokens")
+    names = [tool["function"]["name"] for tool in body.get("tools") or []]
+    return (
+        (is_set(body, "stream_options") and not streamed)
+        or (is_set(body, "prompt_logprobs") and streamed)
+        or (bool(body.get("top_logprobs")) and body.get("logprobs") is not True)
+        or (body.get("max_tokens") == 0 and not echoed)
+        or (is_set(body, "min_tokens") and body["min_tokens"] > (most or 1))
+        or body.get("continue_final_message") is True
+        or any(is_nothing_in_32_bits(body.get(name)) for name in ("top_p", "repetition_penalty"))
+        or (body.get("tool_choice") == "auto" and not names)
+        or len(set(names)) < len(names)
+    )
+
+
+def is_nothing_in_32_bits(number):
+    return isinstance(number, float) and 0 < number < SMALLEST
+
+
+def takes_long(body):
+    """Or does not fit a small context."""
+    is_chat = "messages" in body
+    most = body.get("max_completion_tokens") or body.get("max_tokens")
+    text = json.dumps([body.get("messages"), body.get("prompt"), body.get("tools")])
+    return len(text) > MOST_CHARACTERS or (is_chat and most is None) or (most or 0) > MOST_TOKENS
+
+
+def is_beyond(body):
+    """Limits in bytes, and ids as keys."""
+    stops = body.get("stop") or []
+    stops = [stops] if isinstance(stops, str) else stops
+    return any(len(stop.encode("utf-8", "replace")) > MOST_STOP_BYTES for stop in stops) or any(
+        key.isdigit() and int(key) > MOST_ID for key in body.get("logit_bias") or {}
+    )
+
+
+@schemathesis.hook
+def filter_case(context, case):
+    """A request that fits the schema and breaks one of these rules proves nothing."""
+    body = case.body
+    try:
+        return not isinstance(body, dict) or not (contradicts_itself(body) or takes_long(body) or is_beyond(body))
+    except (AttributeError, KeyError, TypeError):
+        return True  # it does not fit the schema anyway
