@@ -1,8 +1,10 @@
 // The gateway: flags, tokenizer, server, until SIGTERM or SIGINT.
 
 #include <absl/status/status.h>
+#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 #include <glog/logging.h>
+#include <malloc.h>
 
 #include <cstdio>
 #include <memory>
@@ -36,6 +38,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
                      options.security.tokenizer_tls.server_name));
   return RemoteTokenizer::Connect(options.tokenizer_address, kTokenizerTimeout,
                                   tls);
+}
+
+// Blocks from this size on go back to the system when they are freed, and so
+// does the top of the heap: a gateway holds large requests for moments, on many
+// threads. glibc would else raise the size with each block that it frees.
+constexpr int kReturnedBytes = 256 << 10;
+
+void ReturnFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, kReturnedBytes);
+  mallopt(M_TRIM_THRESHOLD, kReturnedBytes);
 }
 
 std::string HostOf(const std::string& address) {
@@ -81,6 +93,10 @@ absl::Status Serve(const GatewayOptions& options) {
 }  // namespace lockstep
 
 int main(int argc, char** argv) {
+  lockstep::ReturnFreedMemory();
+  // Where Abseil was built for debugging, as Debian's is, every lock looks for
+  // cycles of locks, under one lock of the whole process.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   google::InitGoogleLogging(argv[0]);
   FLAGS_logtostderr = true;
   const auto options = lockstep::ParseGatewayOptions(argc, argv);
