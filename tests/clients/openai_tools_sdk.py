@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The official openai library with tools and reasoning: openai_tools_sdk.py http://HOST:PORT/v1
+"""The official openai library with tools, reasoning and retries: openai_tools_sdk.py http://HOST:PORT/v1
 
 Run by tool_clients_test.cc, whose worker asks for the weather of Zürich and, once it has it, tells it.
 """
 
 import json
 import sys
+import time
 import unittest
 
 import openai
@@ -21,8 +22,8 @@ TOOL = {
 }
 
 
-def client():
-    return openai.OpenAI(base_url=sys.argv[1], api_key="any", max_retries=0, timeout=60)
+def client(max_retries=0):
+    return openai.OpenAI(base_url=sys.argv[1], api_key="any", max_retries=max_retries, timeout=60)
 
 
 def create(**options):
@@ -78,6 +79,16 @@ class ToolsTest(unittest.TestCase):
         asked = create(parallel_tool_calls=False)
         self.assertEqual(len(asked.choices[0].message.tool_calls), 1)
         self.assertEqual(asked.choices[0].finish_reason, "tool_calls")
+
+    def test_a_full_queue_is_tried_again_when_the_worker_says(self):
+        began = time.monotonic()
+        busy = [{"role": "user", "content": "busy 2 python"}]
+        told = client(max_retries=2).chat.completions.create(model="fake", messages=busy)
+        self.assertEqual(told.choices[0].message.content, "At last.")
+        self.assertGreaterEqual(time.monotonic() - began, 2 * 0.2)
+        with self.assertRaises(openai.RateLimitError) as raised:
+            client().chat.completions.create(model="fake", messages=[{"role": "user", "content": "busy 9 python"}])
+        self.assertEqual(raised.exception.body["reason"], "QUEUE_FULL_REQUESTS")
 
     def test_what_is_not_supported_yet_is_named(self):
         for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):

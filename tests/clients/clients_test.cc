@@ -1,46 +1,37 @@
-// What people use: grpcurl, the chat and the openai library, as processes.
+// What people use: grpcurl, ghz, the chat and the openai libraries, as
+// processes.
 
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/clients/client_programs.h"
 #include "tests/e2e/serving_test_fixture.h"
 #include "tests/testing/process.h"
 
 namespace lockstep {
 namespace {
 
+using ::lockstep::testing::FindProgram;
 using ::lockstep::testing::InRunfiles;
 using ::lockstep::testing::Process;
+using ::lockstep::testing::RunJavaScript;
+using ::lockstep::testing::RunPython;
 using ::lockstep::testing::ServingTest;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The path of grpcurl, empty where it is not installed.
-std::string FindGrpcurl() {
-  const passwd* user = getpwuid(getuid());
-  const std::string home = user == nullptr ? "" : user->pw_dir;
-  for (const std::string& folder :
-       {home + "/go/bin", std::string("/usr/local/bin"),
-        std::string("/usr/bin")}) {
-    const std::string path = folder + "/grpcurl";
-    if (access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
-}
-
 class GrpcurlTest : public ServingTest {
  protected:
   void SetUp() override {
-    grpcurl_ = FindGrpcurl();
+    grpcurl_ = FindProgram("grpcurl");
     if (grpcurl_.empty()) GTEST_SKIP() << "grpcurl is not installed";
     ASSERT_NO_FATAL_FAILURE(StartBoth());
   }
@@ -90,24 +81,36 @@ TEST_F(GrpcurlTest, AnInterruptFreesThePages) {
   ExpectIdleSoon();
 }
 
-// tools/fetch.sh clients brings the library, and says which Python it is for.
-TEST_F(ServingTest, TheOpenAiLibraryFindsWhatItKnows) {
-  const char* data = getenv("LOCKSTEP_TEST_DATA");
-  const std::string clients =
-      absl::StrCat(data == nullptr ? "" : data, "/clients");
-  const std::string python = clients + "/python3";
-  if (access(python.c_str(), X_OK) != 0) {
-    GTEST_SKIP() << "there is no openai library in " << clients
-                 << "; ./lockstep test fetches it";
+TEST_F(ServingTest, GhzCountsNothingButAnswers) {
+  const std::string ghz = FindProgram("ghz");
+  if (ghz.empty()) {
+    GTEST_SKIP() << "ghz is not installed; tools/fetch.sh ghz builds it";
   }
   ASSERT_NO_FATAL_FAILURE(StartBoth());
-  const auto sdk =
-      *Process::Start(python,
-                      {InRunfiles("tests/e2e/openai_sdk.py"),
-                       absl::StrCat("http://", http_address_, "/v1")},
-                      {{"PYTHONPATH", clients + "/packages"}});
-  EXPECT_EQ(sdk->WaitForExit(kTimeout).value_or(-1), 0) << sdk->output();
+  const auto run = *Process::Start(
+      ghz, {"--insecure", "--call=lockstep.v1.Inference.Generate",
+            "--data={\"text\":\"The\",\"sampling\":{\"max_tokens\":4,"
+            "\"ignore_eos\":true}}",
+            "--total=40", "--concurrency=8", "--format=json", address_});
+  EXPECT_EQ(run->WaitForExit(kTimeout).value_or(-1), 0) << run->output();
+  const auto report = nlohmann::json::parse(run->output(), nullptr, false);
+  ASSERT_TRUE(report.is_object()) << run->output();
+  EXPECT_EQ(report["statusCodeDistribution"],
+            nlohmann::json({{"OK", 40}}));
+  ExpectIdleSoon();
+}
+
+TEST_F(ServingTest, ThePythonLibraryFindsWhatItKnows) {
+  ASSERT_NO_FATAL_FAILURE(StartBoth());
+  RunPython("openai_sdk.py", {absl::StrCat("http://", http_address_, "/v1")});
   ExpectIdleSoon();  // what was left early, too
+}
+
+TEST_F(ServingTest, TheJavaScriptLibraryFindsWhatItKnows) {
+  ASSERT_NO_FATAL_FAILURE(StartBoth());
+  RunJavaScript("openai_sdk.js",
+                {absl::StrCat("http://", http_address_, "/v1")});
+  ExpectIdleSoon();
 }
 
 TEST_F(ServingTest, ChatsThroughAPipe) {
