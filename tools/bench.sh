@@ -72,12 +72,21 @@ bench_serving() {
   bazel-bin/bench/serving_bench --target="127.0.0.1:$port" "$model" "${engine[@]}" "${clients[@]}"
 }
 
+bench_gateway() {
+  local -a model
+  install
+  mapfile -t model < <(model_flag "$@")
+  build //bench/gateway:gateway_bench //frontend:gateway
+  bazel-bin/bench/gateway/gateway_bench --gateway=bazel-bin/frontend/gateway "${model[@]}" "$@"
+}
+
 bench() {
   local kind=${1:-}
   [ $# = 0 ] || shift
   case $kind in
     engine) bench_engine "$@" ;;
     serving) bench_serving "$@" ;;
+    gateway) bench_gateway "$@" ;;
     kernels)
       install
       build //bench:kernels_bench
@@ -98,6 +107,6 @@ bench() {
       build //tests/simulation/routing:routing
       bazel-bin/tests/simulation/routing/routing "$@"
       ;;
-    *) fail "bench measures the engine, serving, the kernels, collectives, routing or load: ./lockstep bench engine" ;;
+    *) fail "bench measures the engine, serving, the gateway, the kernels, collectives, routing or load: ./lockstep bench engine" ;;
   esac
 }

@@ -1,0 +1,167 @@
+// What a gateway costs in front of a worker that computes nothing;
+// docs/benchmarks.md.
+//
+//   gateway_bench --gateway=PATH --model=FILE
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/str_format.h>
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/gateway/echo_worker.h"
+#include "bench/gateway/gateway_process.h"
+#include "bench/gateway/streams.h"
+#include "bench/spread.h"
+#include "bench/text_table.h"
+#include "common/environment_flags.h"
+#include "common/flag_check.h"
+#include "common/status_macros.h"
+
+DEFINE_string(gateway, "", "The binary. Required.");
+DEFINE_string(model, "", "For its tokenizer. Required.");
+DEFINE_int32(vocabulary_size, 49152, "Of that tokenizer.");
+DEFINE_int32(streams, 64, "Streams at the same time.");
+DEFINE_int32(rate, 1000, "Tokens a second of all streams, where they are paced.");
+DEFINE_int32(seconds, 10, "Of a paced run.");
+DEFINE_int32(tokens, 2000, "Of each stream, where they are not.");
+DEFINE_int32(repeat, 3, "Runs of each kind, of which the median counts.");
+
+namespace lockstep::bench {
+namespace {
+
+using Ask = absl::StatusOr<StreamsResult> (*)(const StreamsOptions& options,
+                                              const SentTimes& sent);
+
+struct Door {
+  const char* name;
+  Ask ask;
+  std::string target;
+  const GatewayProcess* gateway;  // null: there is none between
+};
+
+struct Pace {
+  const char* name;
+  SteadyClock::duration interval;
+  bool in_steps;
+  uint32_t tokens;
+};
+
+// Runs of one kind: the spread of each figure.
+struct Runs {
+  std::vector<double> tokens_per_s, p50_ms, p99_ms, cpu_us;
+
+  void Add(const StreamsResult& result, double cpu_s) {
+    tokens_per_s.push_back(result.tokens / result.seconds);
+    p50_ms.push_back(1000 * Percentile(result.latency_s, 0.5));
+    p99_ms.push_back(1000 * Percentile(result.latency_s, 0.99));
+    cpu_us.push_back(1e6 * cpu_s / result.tokens);
+  }
+};
+
+std::string Cell(const std::vector<double>& values, int digits) {
+  const Spread spread = SpreadOf(values);
+  return absl::StrFormat("%.*f (%.*f-%.*f)", digits, spread.median, digits,
+                         spread.least, digits, spread.most);
+}
+
+absl::Status RunOne(const Door& door, const Pace& pace, EchoWorker* worker,
+                    const SentTimes& sent, Runs* runs) {
+  worker->set_pace(pace.interval, pace.in_steps);
+  const double before = door.gateway ? door.gateway->CpuSeconds() : 0;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const StreamsResult result,
+      door.ask({.target = door.target,
+                .streams = FLAGS_streams,
+                .tokens = pace.tokens,
+                .stagger = pace.in_steps
+                               ? SteadyClock::duration::zero()
+                               : pace.interval / FLAGS_streams},
+               sent));
+  const double after = door.gateway ? door.gateway->CpuSeconds() : 0;
+  runs->Add(result, after - before);
+  return absl::OkStatus();
+}
+
+absl::Status CheckFlags() {
+  for (const auto& [flag, value] : {std::pair{"gateway", FLAGS_gateway},
+                                    std::pair{"model", FLAGS_model}}) {
+    if (!value.empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, " is not set."));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("streams", FLAGS_streams, 1, 1000));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("rate", FLAGS_rate, 1, 1'000'000));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("seconds", FLAGS_seconds, 1, 3600));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("tokens", FLAGS_tokens, 1, 100'000));
+  return CheckRangeFlag("repeat", FLAGS_repeat, 1, 1000);
+}
+
+absl::Status Run(int argc, char** argv) {
+  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+  LOCKSTEP_RETURN_IF_ERROR(CheckFlags());
+  const auto interval = std::chrono::duration_cast<SteadyClock::duration>(
+      std::chrono::duration<double>(1.0 * FLAGS_streams / FLAGS_rate));
+  const uint32_t paced_tokens =
+      std::max(1, FLAGS_rate * FLAGS_seconds / FLAGS_streams);
+  const Pace kPaces[] = {
+      {"even", interval, false, paced_tokens},
+      {"in steps", interval, true, paced_tokens},
+      {"unpaced", SteadyClock::duration::zero(), false,
+       static_cast<uint32_t>(FLAGS_tokens)},
+  };
+  SentTimes sent(FLAGS_streams, std::max<size_t>(paced_tokens, FLAGS_tokens));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto worker,
+      EchoWorker::Start(
+          {.vocabulary_size = static_cast<uint32_t>(FLAGS_vocabulary_size)},
+          &sent));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto gateway,
+      GatewayProcess::Start(FLAGS_gateway,
+                            {"--model=" + FLAGS_model,
+                             "--workers=" + worker->address(),
+                             "--max_inflight_requests=2048"}));
+  const Door kDoors[] = {
+      {"worker", StreamFromWorker, worker->address(), nullptr},
+      {"gRPC", StreamOverGrpc, gateway->grpc_address(), gateway.get()},
+      {"HTTP", StreamOverHttp, gateway->http_address(), gateway.get()},
+  };
+  TextTable table;
+  table.Add({"pace", "door", "tokens/s", "p50 ms", "p99 ms", "CPU us a token"});
+  for (const Pace& pace : kPaces) {
+    for (const Door& door : kDoors) {
+      Runs runs;
+      for (int i = 0; i < FLAGS_repeat; ++i) {
+        LOCKSTEP_RETURN_IF_ERROR(
+            RunOne(door, pace, worker.get(), sent, &runs));
+      }
+      table.Add({pace.name, door.name, Cell(runs.tokens_per_s, 0),
+                 Cell(runs.p50_ms, 3), Cell(runs.p99_ms, 3),
+                 Cell(runs.cpu_us, 1)});
+    }
+  }
+  std::printf("%s\nthe gateway holds %.0f MiB and held %.0f at most\n",
+              table.ToText().c_str(), gateway->ResidentMib(),
+              gateway->MostResidentMib());
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace lockstep::bench
+
+int main(int argc, char** argv) {
+  FLAGS_logtostderr = true;
+  FLAGS_minloglevel = google::GLOG_WARNING;
+  google::InitGoogleLogging(argv[0]);
+  gflags::SetUsageMessage("what a Lockstep gateway costs.");
+  const absl::Status status = lockstep::bench::Run(argc, argv);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "gateway_bench: %s\n",
+               std::string(status.message()).c_str());
+  return 1;
+}
