@@ -25,6 +25,7 @@ v1::RankMessage MakeMessage(uint64_t number,
   add.mutable_prompt_token_ids()->Assign(request.prompt.begin(),
                                          request.prompt.end());
   add.set_bypass_prefix_cache(!request.uses_prefix_cache);
+  add.set_grammar(request.grammar);
   v1::ResolvedSampling& sampling = *add.mutable_sampling();
   sampling.set_top_p(1);
   sampling.set_repetition_penalty(1);

@@ -35,6 +35,7 @@ class EngineSession {
     std::vector<uint32_t> prompt;
     int max_tokens = 0;
     bool uses_prefix_cache = false;
+    uint64_t grammar = 0;  // of rank().grammars(); 0: none
   };
   struct Stream {
     Clock::time_point added;

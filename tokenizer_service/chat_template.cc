@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/status_macros.h"
-#include "tokenizer_service/text_library.h"
+#include "third_party/text/text_library.h"
 
 namespace lockstep {
 

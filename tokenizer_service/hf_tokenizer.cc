@@ -5,7 +5,7 @@
 
 #include "common/status_macros.h"
 #include "tokenizer_service/text_check.h"
-#include "tokenizer_service/text_library.h"
+#include "third_party/text/text_library.h"
 
 namespace lockstep {
 namespace {

@@ -71,7 +71,8 @@ absl::Status Follower::LoadAndStep() {
                       .on_step_end = nullptr,
                       .progress = source_.progress(),
                       .collective = rank_->collective(),
-                      .meter = &step_meter_});
+                      .meter = &step_meter_,
+                      .grammars = rank_->grammars()});
 }
 
 }  // namespace lockstep

@@ -87,11 +87,12 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       router_(&inbox_),
       drain_(&admission_, &router_, &inbox_),
       admission_(&inbox_, &router_, AdmissionOptions(*rank, &request_meters_)),
+      grammars_(rank->grammars(), &inbox_, &admission_.timers(), {}),
       board_(&inbox_),
       source_(std::move(membership), &inbox_, failure,
               {.timeout = options.heartbeat_timeout}),
-      service_(FactsOf(options, *rank), &admission_, &router_, &board_,
-               &drain_) {
+      service_(FactsOf(options, *rank), &admission_, &router_, &board_, &drain_,
+               &grammars_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
 }
 
@@ -163,7 +164,8 @@ absl::Status Leader::Serve() {
        .on_step_end = [this](const SchedulerStats& stats) { OnStepEnd(stats); },
        .progress = source_.progress(),
        .collective = rank_->collective(),
-       .meter = &step_meter_}));
+       .meter = &step_meter_,
+       .grammars = rank_->grammars()}));
   admission_.timers().Cancel(hurry_timer_);
   LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
   // Of ended streams some clients have not read all; `signals` bounds the wait.

@@ -20,6 +20,7 @@
 #include "worker/runtime/step_meter.h"
 #include "worker/service/admission.h"
 #include "worker/service/drain.h"
+#include "worker/service/grammar_cache.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/request_meters.h"
@@ -70,6 +71,7 @@ class Leader {
   OutputRouter router_;
   Drain drain_;  // before what times its pauses
   Admission admission_;
+  GrammarCache grammars_;
   LoadBoard board_;
   LeaderSource source_;
   WorkerService service_;

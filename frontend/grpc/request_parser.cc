@@ -57,6 +57,19 @@ absl::StatusOr<PromptSpec> ParsePrompt(const v1::GenerateRequest& request) {
       "there is no prompt; set one of text, chat and token_ids.");
 }
 
+// What the worker can do and this gateway does not ask it for yet.
+absl::Status RefuseStructuredOutput(const v1::GenerateRequest& request) {
+  const char* field = nullptr;
+  if (request.has_structured_output()) field = "structured_output";
+  if (request.has_required_tool()) field = "required_tool";
+  for (const v1::Tool& tool : request.chat().tools()) {
+    if (tool.strict()) field = "chat.tools.strict";
+  }
+  if (field == nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " is not supported yet."));
+}
+
 // A model that is told of no tool calls none.
 absl::Status ReadToolChoice(const v1::GenerateRequest& request,
                             GenerateSpec* spec) {
@@ -87,6 +100,7 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseStructuredOutput(request));
   if (request.has_request_id()) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckRequestId("request_id", request.request_id()));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <regex>
 #include <string>
 #include <vector>
@@ -144,6 +145,18 @@ TEST(RequestParser, WhatIsWrongWithAChatIsNamed) {
   EXPECT_EQ(Parse("text: 'hi' tool_choice: REQUIRED").status(),
             absl::InvalidArgumentError(
                 "tool_choice is REQUIRED; it must be AUTO or NONE."));
+}
+
+TEST(RequestParser, WhatIsNotHonouredIsRefusedByName) {
+  for (const auto& [fields, name] : std::map<std::string, std::string>{
+           {"text: 'hi' structured_output { json_object: true }",
+            "structured_output"},
+           {"text: 'hi' required_tool: 'f'", "required_tool"},
+           {"chat { tools { name: 'f' strict: true } }",
+            "chat.tools.strict"}}) {
+    EXPECT_EQ(Parse(fields).status(),
+              absl::InvalidArgumentError(name + " is not supported yet."));
+  }
 }
 
 TEST(RequestParser, TheWorkersIdIsUniqueAndFitsItsLimit) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/testing/grammar/tiny_token_bytes.h"
+
 namespace lockstep::testing {
 namespace {
 
@@ -25,12 +27,16 @@ WorkerService::Facts MakeFacts() {
 }  // namespace
 
 FakeLeader::FakeLeader(const Admission::Options& options)
-    : inbox_({.max_queued_requests = 4, .max_queued_tokens = 1000}),
+    : store_(MakeTinyTokenBytes(),
+             {.vocab_size = kVocabularySize, .eos_token_ids = {kTinyEos}}),
+      inbox_({.max_queued_requests = 4, .max_queued_tokens = 1000}),
       router_(&inbox_),
       drain_(&admission_, &router_, &inbox_),
       admission_(&inbox_, &router_, options),
+      grammars_(&store_, &inbox_, &admission_.timers(), {}),
       board_(&inbox_),
-      service_(MakeFacts(), &admission_, &router_, &board_, &drain_),
+      service_(MakeFacts(), &admission_, &router_, &board_, &drain_,
+               &grammars_),
       scheduler_({.num_pages = kPages, .max_context = kContext}, &router_),
       engine_({.num_pages = kPages, .vocabulary_size = kVocabularySize}) {
   admission_.Open();
@@ -81,6 +87,9 @@ void FakeLeader::RunSteps() {
       v1::RankMessage message;
       ASSERT_TRUE(message.ParseFromString(bytes));
       if (message.has_stop()) return;
+      if (message.has_prepare_grammar() || message.has_release_grammar()) {
+        continue;  // the cache has told the store
+      }
       ASSERT_TRUE(scheduler_.Apply(message).ok());
     }
     const StepPlan& plan = scheduler_.Plan();

@@ -10,10 +10,12 @@
 #include "common/grpc_server.h"
 #include "proto/worker.grpc.pb.h"
 #include "tests/testing/fake_engine.h"
+#include "worker/grammar/grammar_store.h"
 #include "worker/group/request_inbox.h"
 #include "worker/scheduler/scheduler.h"
 #include "worker/service/admission.h"
 #include "worker/service/drain.h"
+#include "worker/service/grammar_cache.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/worker_service.h"
@@ -42,6 +44,8 @@ class FakeLeader {
   OutputRouter& router() { return router_; }
   Drain& drain() { return drain_; }
   LoadBoard& board() { return board_; }
+  // Of the tiny tokenizer. The engine does not heed them.
+  GrammarStore& grammar_store() { return store_; }
 
   // While paused the scheduler is told nothing, so that requests stay queued.
   void set_paused(bool paused);
@@ -53,10 +57,12 @@ class FakeLeader {
   void WaitWhilePaused();
   void RunSteps();
 
+  GrammarStore store_;
   RequestInbox inbox_;  // of 4 requests and 1000 prompt tokens
   OutputRouter router_;
   Drain drain_;
   Admission admission_;
+  GrammarCache grammars_;
   LoadBoard board_;
   WorkerService service_;
   Scheduler scheduler_;

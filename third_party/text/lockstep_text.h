@@ -1,11 +1,11 @@
-// The C door to the Rust crates `tokenizers` and `minijinja`.
+// The C door to the Rust crates `tokenizers`, `minijinja` and `llguidance`.
 //
 // A function that can fail returns an LtResult and, where that is not LT_OK,
 // puts a sentence into `error`. Neither an error nor a panic leaves Rust any
 // other way. What a function hands out belongs to the caller, who gives it back
 // to the free function beside it. Texts are UTF-8, pointer and size; a null
 // pointer is the empty text. Objects are immutable: any thread, several at
-// once.
+// once. Only a matcher changes: one thread at a time.
 
 #pragma once
 
@@ -98,6 +98,54 @@ void lt_template_free(LtTemplate* chat_template);
 // template calls raise_exception, the error is its message and nothing else.
 LtResult lt_render(const LtTemplate* chat_template, const uint8_t* context_json,
                    size_t context_json_size, LtBytes* out, LtBytes* error);
+
+// ---- grammars ----
+
+typedef struct LtGrammarVocabulary LtGrammarVocabulary;
+
+// The tokens as LtVocabulary has them, and the ids that end an answer, at least
+// one: these are no text, whatever their bytes. Takes about a second for the
+// largest vocabularies.
+LtResult lt_grammar_vocabulary_new(const uint8_t* bytes, size_t bytes_size,
+                                   const uint32_t* ends, const uint8_t* kinds,
+                                   size_t num_tokens, const uint32_t* eos_ids,
+                                   size_t num_eos_ids,
+                                   LtGrammarVocabulary** out, LtBytes* error);
+void lt_grammar_vocabulary_free(LtGrammarVocabulary* vocabulary);
+
+enum {
+  LT_JSON_SCHEMA = 0,  // draft 2020-12
+  LT_REGEX = 1,        // of the whole answer, as Rust's crate `regex` has them
+  LT_LARK = 2,         // with llguidance's additions
+};
+
+// A grammar at its beginning. Its size, its depth and what it takes to compile
+// are bounded, and so is what a mask takes to find; nothing of it depends on
+// time. LT_INVALID says what is wrong, and where.
+typedef struct LtMatcher LtMatcher;
+LtResult lt_matcher_new(const LtGrammarVocabulary* vocabulary, uint32_t kind,
+                        const uint8_t* source, size_t source_size,
+                        LtMatcher** out, LtBytes* error);
+// Shares nothing with the original. One of these at a time.
+LtResult lt_matcher_clone(const LtMatcher* matcher, LtMatcher** out,
+                          LtBytes* error);
+void lt_matcher_free(LtMatcher* matcher);
+
+// Follows the ids up to the first that is not allowed; *num_consumed says how
+// many were.
+LtResult lt_matcher_consume(LtMatcher* matcher, const uint32_t* ids,
+                            size_t num_ids, size_t* num_consumed,
+                            LtBytes* error);
+
+// A bit for each id, that of id 0 the lowest of the first word: whether it may
+// come next. The ids of the end may where the answer is complete; where nothing
+// else may, they do. LT_INVALID where that exceeds the bounds.
+LtResult lt_matcher_mask(LtMatcher* matcher, uint32_t* mask, size_t mask_words,
+                         LtBytes* error);
+
+// Whether the answer so far is complete.
+LtResult lt_matcher_is_accepting(LtMatcher* matcher, bool* is_accepting,
+                                 LtBytes* error);
 
 // Panics inside, for the test that the panic stays there.
 LtResult lt_panic(LtBytes* error);

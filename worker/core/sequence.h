@@ -28,6 +28,12 @@ absl::Span<const uint32_t> ResumeTokens(const v1::AddRequest& request,
 // Whether an earlier call ended the choice.
 bool HasEnded(const v1::AddRequest& request, uint32_t choice);
 
+// What an engine keeps of a sequence besides its keys and values.
+class SequenceState {
+ public:
+  virtual ~SequenceState() = default;
+};
+
 // The tokens, pages and progress of one choice, from its arrival to its end.
 // Owned and changed by the scheduler; the engine reads it during a step.
 //
@@ -55,6 +61,9 @@ class Sequence {
   int num_computed() const { return num_computed_; }
   absl::Span<const int32_t> pages() const { return pages_; }
 
+  // The engine's own, while the sequence lives; empty until it puts one there.
+  std::unique_ptr<SequenceState>& engine_state() const { return engine_state_; }
+
   // For the scheduler.
   // Makes room, so that a decoding sequence allocates no memory as it grows.
   void Reserve(int num_tokens, int num_pages);
@@ -68,6 +77,7 @@ class Sequence {
   std::vector<uint32_t> tokens_;
   std::vector<int32_t> pages_;  // the page table, in order of position
   int num_computed_ = 0;
+  mutable std::unique_ptr<SequenceState> engine_state_;
 };
 
 }  // namespace lockstep

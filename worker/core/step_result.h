@@ -7,9 +7,12 @@
 
 namespace lockstep {
 
+// In place of a token: the sequence's grammar takes more than the limits.
+inline constexpr uint32_t kNoToken = UINT32_MAX;
+
 // What one span of a plan produced.
 struct SpanResult {
-  uint32_t token = 0;  // meaningful where the span samples
+  uint32_t token = 0;  // or kNoToken; meaningful where the span samples
   // Of `token`, if the request asked for log-probabilities; else zero or one.
   std::vector<v1::PositionLogprobs> logprobs;
   // Of prompt tokens prompt_logits_begin + 1 … prompt_logits_end.

@@ -12,6 +12,7 @@
 #include "worker/engine/batch_builder.h"
 #include "worker/engine/kv_memory.h"
 #include "worker/engine/row_sampler.h"
+#include "worker/grammar/step_masks.h"
 #include "worker/models/decoder.h"
 #include "worker/weights/model_weights.h"
 
@@ -44,15 +45,24 @@ class ModelEngine::Impl {
                         .logits_rows = options.max_logits_rows}),
         decoder_({&config, &shard_, ops, collective}, &weights_,
                  LimitsOf(config, options)),
-        row_sampler_(config.vocab_size, &ops->pool()) {}
+        row_sampler_(config.vocab_size, &ops->pool()),
+        masks_(options.grammars,
+               {.max_spans = options.max_sequences,
+                .vocab_size = static_cast<size_t>(config.vocab_size),
+                .has_thread = options.has_mask_thread}) {}
 
   absl::Status Execute(const StepPlan& plan, StepResult* result) {
     batch_builder_.Build(plan);
-    LOCKSTEP_RETURN_IF_ERROR(
-        decoder_.Forward(batch_builder_.input(), kv_memory_->layers()));
-    if (observer_) ShowLogits(plan);
-    row_sampler_.Sample(plan, batch_builder_.rows(), decoder_, result);
-    return absl::OkStatus();
+    masks_.Begin(plan);
+    const absl::Status status =
+        decoder_.Forward(batch_builder_.input(), kv_memory_->layers());
+    if (status.ok()) {
+      if (observer_) ShowLogits(plan);
+      row_sampler_.Sample(plan, batch_builder_.rows(), decoder_, &masks_,
+                          result);
+    }
+    masks_.End();
+    return status;
   }
 
   void set_logits_observer(LogitsObserver observer) {
@@ -76,6 +86,7 @@ class ModelEngine::Impl {
   BatchBuilder batch_builder_;
   Decoder decoder_;
   RowSampler row_sampler_;
+  StepMasks masks_;
   LogitsObserver observer_;
 };
 

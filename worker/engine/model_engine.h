@@ -11,6 +11,7 @@
 #include "kernels/weights/arithmetic.h"
 #include "worker/collectives/collective.h"
 #include "worker/engine/engine.h"
+#include "worker/grammar/grammar_store.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/model_files.h"
@@ -34,6 +35,10 @@ class ModelEngine final : public Engine {
     int max_logits_rows = 64;  // of a step
     kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict;
     kernels::KvType kv_type = kernels::KvType::kF32;
+    // Of the requests that name one; must outlive the engine. Null: none do.
+    GrammarStore* grammars = nullptr;
+    // A core is free to find masks while the model computes.
+    bool has_mask_thread = false;
   };
 
   // Sees each row of logits that a step computes: the span, the position of its

@@ -1,5 +1,7 @@
 #include "worker/engine/row_sampler.h"
 
+#include <glog/logging.h>
+
 #include "proto/group.pb.h"
 #include "worker/core/sequence.h"
 
@@ -13,7 +15,8 @@ RowSampler::RowSampler(int vocab_size, kernels::ThreadPool* pool)
 }
 
 void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
-                        const Decoder& decoder, StepResult* result) {
+                        const Decoder& decoder, StepMasks* masks,
+                        StepResult* result) {
   result->spans.resize(plan.spans.size());
   for (size_t i = 0; i < plan.spans.size(); ++i) {
     const SequenceSpan& span = plan.spans[i];
@@ -27,8 +30,8 @@ void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
     Scratch& scratch = TakeScratch();
     const absl::Span<float> room(scratch.logits.data(), vocab_size_);
     for (int64_t i = begin; i < end; ++i) {
-      SampleRow(plan, rows[i], decoder.Logits(i, room), &scratch.sampler,
-                result);
+      SampleRow(plan, rows[i], decoder.Logits(i, room), masks,
+                &scratch.sampler, result);
     }
     scratch.is_taken.store(false, std::memory_order_release);
   });
@@ -44,8 +47,8 @@ RowSampler::Scratch& RowSampler::TakeScratch() {
 }
 
 void RowSampler::SampleRow(const StepPlan& plan, const LogitsRow& row,
-                           absl::Span<const float> logits, Sampler* sampler,
-                           StepResult* result) {
+                           absl::Span<const float> logits, StepMasks* masks,
+                           Sampler* sampler, StepResult* result) {
   const SequenceSpan& span = plan.spans[row.span];
   const Sequence& sequence = *span.sequence;
   const v1::ResolvedSampling& sampling = sequence.sampling();
@@ -56,10 +59,21 @@ void RowSampler::SampleRow(const StepPlan& plan, const LogitsRow& row,
                           sampling.prompt_logprobs_plus_one() - 1);
     return;
   }
-  out.token = sampler->Sample(logits, sequence);
+  TokenMask mask;
+  if (masks->HasMask(row.span)) {
+    const auto found = masks->MaskOf(row.span);
+    if (!found.ok()) {
+      LOG(WARNING) << "request " << sequence.id().request
+                   << " ends at its grammar: " << found.status();
+      out.token = kNoToken;
+      return;
+    }
+    mask = *found;
+  }
+  out.token = sampler->Sample(logits, sequence, mask);
   if (sampling.logprobs_plus_one() > 0) {
-    out.logprobs.push_back(
-        sampler->Logprobs(logits, out.token, sampling.logprobs_plus_one() - 1));
+    out.logprobs.push_back(sampler->Logprobs(
+        logits, out.token, sampling.logprobs_plus_one() - 1, mask));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
 #include "worker/engine/batch_builder.h"
+#include "worker/grammar/step_masks.h"
 #include "worker/layers/float_buffer.h"
 #include "worker/models/decoder.h"
 #include "worker/sampling/sampler.h"
@@ -23,10 +24,10 @@ class RowSampler {
  public:
   RowSampler(int vocab_size, kernels::ThreadPool* pool);
 
-  // `rows` are those of the decoder's last Forward. Fills `result`, one entry a
-  // span.
+  // `rows` are those of the decoder's last Forward, `masks` the plan's. Fills
+  // `result`, one entry a span.
   void Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
-              const Decoder& decoder, StepResult* result);
+              const Decoder& decoder, StepMasks* masks, StepResult* result);
 
  private:
   // What one thread needs.
@@ -40,9 +41,9 @@ class RowSampler {
   };
 
   Scratch& TakeScratch();
-  void SampleRow(const StepPlan& plan, const LogitsRow& row,
-                 absl::Span<const float> logits, Sampler* sampler,
-                 StepResult* result);
+  static void SampleRow(const StepPlan& plan, const LogitsRow& row,
+                        absl::Span<const float> logits, StepMasks* masks,
+                        Sampler* sampler, StepResult* result);
 
   const int vocab_size_;
   kernels::ThreadPool* const pool_;

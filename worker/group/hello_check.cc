@@ -81,6 +81,9 @@ absl::Status CheckHello(const v1::Hello& leader, const v1::Hello& follower) {
   LOCKSTEP_RETURN_IF_ERROR(CheckSame(follower, "model (fingerprint)",
                                      leader.model_fingerprint(),
                                      follower.model_fingerprint()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckSame(follower, "tokenizer (digest)",
+                                     leader.token_bytes_digest(),
+                                     follower.token_bytes_digest()));
   LOCKSTEP_RETURN_IF_ERROR(CheckSameFlags(leader, follower));
   LOCKSTEP_RETURN_IF_ERROR(CheckSame(
       follower, "number of addresses", leader.collective_address().gloo_size(),

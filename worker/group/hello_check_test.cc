@@ -50,6 +50,9 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
        "leader's is build-a."},
       {[](v1::Hello& h) { h.set_model_fingerprint("model-b"); },
        "its is model-b, the leader's is model-a."},
+      {[](v1::Hello& h) { h.set_token_bytes_digest("tokens-b"); },
+       "rank 1 on node-b has another tokenizer (digest) than the leader: its "
+       "is tokens-b, the leader's is ."},
       {[](v1::Hello& h) { h.mutable_flags()->set_page_size(32); },
        "rank 1 on node-b has another --page_size than the leader: its is 32, "
        "the "

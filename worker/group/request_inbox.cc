@@ -104,6 +104,21 @@ void RequestInbox::Abort(const v1::AbortSequences& abort) {
   Push(message, Waiting());
 }
 
+void RequestInbox::Prepare(uint64_t number, const v1::Grammar& grammar) {
+  v1::RankMessage message;
+  message.mutable_prepare_grammar()->set_number(number);
+  *message.mutable_prepare_grammar()->mutable_grammar() = grammar;
+  absl::MutexLock lock(&mutex_);
+  if (closed_.ok() && !stopped_) Push(message, Waiting());
+}
+
+void RequestInbox::ReleaseGrammar(uint64_t number) {
+  v1::RankMessage message;
+  message.mutable_release_grammar()->set_number(number);
+  absl::MutexLock lock(&mutex_);
+  if (closed_.ok() && !stopped_) Push(message, Waiting());
+}
+
 void RequestInbox::Stop() {
   absl::MutexLock lock(&mutex_);
   if (!closed_.ok() || stopped_) return;

@@ -49,6 +49,11 @@ class RequestInbox {
   // REQUIRES: the request has been added and has its choices.
   void Abort(const v1::AbortSequences& abort);
 
+  // For all ranks, in order with the requests. Never refused: the leader bounds
+  // how many grammars there are.
+  void Prepare(uint64_t number, const v1::Grammar& grammar);
+  void ReleaseGrammar(uint64_t number);
+
   // The last message: all that comes after it is dropped or refused.
   void Stop();
 

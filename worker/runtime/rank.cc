@@ -64,6 +64,10 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
       new Rank(options, std::move(model), std::move(shard), kv_memory_bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
   LOCKSTEP_RETURN_IF_ERROR(rank->CheckMemory());
+  rank->token_bytes_ = ReadTokenBytes(options.model);
+  if (rank->token_bytes_.ok()) {
+    rank->token_bytes_digest_ = rank->token_bytes_->MakeDigest();
+  }
   return rank;
 }
 
@@ -98,7 +102,9 @@ ModelEngine::Options Rank::EngineOptions(int num_pages) const {
           .max_sequences = options_.max_sequences,
           .max_logits_rows = std::max(options_.max_sequences, kLeastLogitsRows),
           .arithmetic = options_.numerics.arithmetic,
-          .kv_type = options_.numerics.kv_type};
+          .kv_type = options_.numerics.kv_type,
+          .grammars = grammars_.get(),
+          .has_mask_thread = has_free_core_};
 }
 
 absl::Status Rank::StartKernels() {
@@ -108,6 +114,7 @@ absl::Status Rank::StartKernels() {
                  ? options_.threads
                  : std::max(1, num_cores / options_.local_ranks);
   const int all_threads = threads_ * options_.local_ranks;
+  has_free_core_ = all_threads + options_.local_ranks <= num_cores;
   // Where the group leaves cores free, another one may run beside it.
   const bool pin =
       all_threads == num_cores && cores.back() - cores.front() == num_cores - 1;
@@ -117,7 +124,18 @@ absl::Status Rank::StartKernels() {
       .oversubscribed = all_threads > num_cores});
   LOCKSTEP_ASSIGN_OR_RETURN(
       ops_, kernels::Ops::Create(options_.cpu_isa, pool_.get()));
+  StartGrammars();
   return absl::OkStatus();
+}
+
+void Rank::StartGrammars() {
+  const ModelConfig& config = model_.config;
+  grammars_ = std::make_unique<GrammarStore>(
+      std::move(token_bytes_),
+      GrammarStore::Options{
+          .vocab_size = static_cast<size_t>(config.vocab_size),
+          .eos_token_ids = {config.eos_token_ids.begin(),
+                            config.eos_token_ids.end()}});
 }
 
 absl::StatusOr<v1::Hello> Rank::hello() const {
@@ -140,6 +158,7 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_boot_id(BootId());
   hello.set_pid_namespace(PidNamespace());
   hello.set_host(HostName());
+  hello.set_token_bytes_digest(token_bytes_digest_);
   *hello.mutable_collective_address() = collective_.address();
   return hello;
 }

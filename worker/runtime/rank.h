@@ -17,6 +17,8 @@
 #include "worker/collectives/collective_kind.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/model_engine.h"
+#include "worker/grammar/grammar_store.h"
+#include "worker/grammar/token_bytes.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/kv_capacity.h"
 #include "worker/runtime/numerics.h"
@@ -97,6 +99,9 @@ class Rank {
   // After Load.
   Engine* engine() { return engine_.get(); }
 
+  // After StartKernels.
+  GrammarStore* grammars() { return grammars_.get(); }
+
   // After Agree.
   const SchedulerOptions& scheduler_options() const {
     return scheduler_options_;
@@ -110,6 +115,7 @@ class Rank {
  private:
   Rank(const RankOptions& options, ModelFiles model, Shard shard,
        int64_t kv_memory_bytes);
+  void StartGrammars();
 
   absl::Status CheckMemory() const;
   ModelEngine::Options EngineOptions(int num_pages) const;
@@ -123,11 +129,16 @@ class Rank {
   const KvCapacityInput capacity_;
   int own_num_pages_ = 0;
   int threads_ = 1;
+  bool has_free_core_ = false;
   SchedulerOptions scheduler_options_;
 
   std::unique_ptr<kernels::ThreadPool> pool_;
   std::optional<kernels::Ops> ops_;
   RankCollective collective_;
+  // Read by Open; taken by StartGrammars.
+  absl::StatusOr<TokenBytes> token_bytes_ = absl::UnknownError("");
+  std::string token_bytes_digest_;  // empty: there are none
+  std::unique_ptr<GrammarStore> grammars_;
   std::unique_ptr<Engine> engine_;
 };
 

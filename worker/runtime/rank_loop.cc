@@ -57,6 +57,7 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
                  .watchdog = &watchdog,
                  .progress = parts.progress,
                  .meter = parts.meter,
+                 .grammars = parts.grammars,
                  .on_step_end = parts.on_step_end});
   const absl::Status status = loop.Run();
   if (status.ok()) return status;

@@ -8,6 +8,7 @@
 #include "worker/collectives/collective.h"
 #include "worker/core/output_sink.h"
 #include "worker/engine/engine.h"
+#include "worker/grammar/grammar_store.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/step_progress.h"
@@ -34,6 +35,8 @@ struct RankLoopParts {
   // Whose calls are progress; outlives `progress`. May be null.
   const Collective* collective = nullptr;
   StepMeter* meter = nullptr;  // may be null
+  // Those of the engine. Null: there are none.
+  GrammarStore* grammars = nullptr;
   // The first steps of a group, which have at least kWarmUpTimeout.
   int warm_up_steps = 2;
 };

@@ -48,7 +48,7 @@ absl::StatusOr<bool> StepLoop::ApplyMessages() {
       stop = true;
       continue;
     }
-    const absl::Status applied = parts_.scheduler->Apply(message_);
+    const absl::Status applied = Apply(message_);
     if (applied.ok()) continue;
     failure_kind_ = v1::PROTOCOL_VIOLATED;
     return absl::InternalError(absl::StrCat(
@@ -56,6 +56,20 @@ absl::StatusOr<bool> StepLoop::ApplyMessages() {
         " has a message that no leader sends: ", applied.message()));
   }
   return stop;
+}
+
+absl::Status StepLoop::Apply(const v1::RankMessage& message) {
+  if (parts_.grammars == nullptr) return parts_.scheduler->Apply(message);
+  if (message.has_prepare_grammar()) {
+    parts_.grammars->Prepare(message.prepare_grammar().number(),
+                             message.prepare_grammar().grammar());
+    return absl::OkStatus();
+  }
+  if (message.has_release_grammar()) {
+    parts_.grammars->Release(message.release_grammar().number());
+    return absl::OkStatus();
+  }
+  return parts_.scheduler->Apply(message);
 }
 
 // What is compared covers the messages too, so that a rank that was told

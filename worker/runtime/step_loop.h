@@ -10,6 +10,7 @@
 #include "proto/group.pb.h"
 #include "worker/core/step_result.h"
 #include "worker/engine/engine.h"
+#include "worker/grammar/grammar_store.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/step_history.h"
 #include "worker/group/step_progress.h"
@@ -37,6 +38,7 @@ class StepLoop {
     StepWatchdog* watchdog = nullptr;
     StepProgress* progress = nullptr;  // may be null: nobody asks
     StepMeter* meter = nullptr;        // likewise
+    GrammarStore* grammars = nullptr;  // may be null: no leader names one
     // After each step, a failed one too, on the step thread. May be empty.
     std::function<void(const SchedulerStats&)> on_step_end;
   };
@@ -55,6 +57,7 @@ class StepLoop {
   // True after the stop message.
   absl::StatusOr<bool> Step();
   absl::StatusOr<bool> ApplyMessages();
+  absl::Status Apply(const v1::RankMessage& message);
   absl::Status Agree(const StepPlan& plan);
   absl::Status Execute(const StepPlan& plan);
   absl::Status CheckPages();

@@ -3,10 +3,20 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "worker/sampling/sampling_noise.h"
 
 namespace lockstep {
+namespace {
+
+// Whether nothing may be chosen: the best of all is minus infinity.
+bool HasNone(absl::Span<const float> logits, LogitBlocks& blocks) {
+  blocks.Reset(logits);
+  return blocks.best() == -std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
 
 Sampler::Sampler(int vocab_size)
     : adjusted_(vocab_size),
@@ -16,9 +26,11 @@ Sampler::Sampler(int vocab_size)
       top_logprobs_(vocab_size) {}
 
 uint32_t Sampler::Sample(absl::Span<const float> logits,
-                         const Sequence& sequence) {
+                         const Sequence& sequence, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());
-  if (LogitAdjustments::Changes(sequence)) {
+  if (!mask.empty()) {
+    logits = Masked(logits, sequence, mask);
+  } else if (LogitAdjustments::Changes(sequence)) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     adjustments_.Apply(sequence, absl::MakeSpan(adjusted_));
     logits = adjusted_;
@@ -37,10 +49,28 @@ uint32_t Sampler::Sample(absl::Span<const float> logits,
                     static_cast<uint32_t>(sequence.num_output_tokens())));
 }
 
+absl::Span<const float> Sampler::Masked(absl::Span<const float> logits,
+                                        const Sequence& sequence,
+                                        TokenMask mask) {
+  const absl::Span<float> masked = absl::MakeSpan(adjusted_);
+  CopyMasked(logits, mask, masked);
+  if (!LogitAdjustments::Changes(sequence)) return masked;
+  adjustments_.Apply(sequence, masked);
+  if (HasNone(masked, blocks_)) CopyMasked(logits, mask, masked);
+  return masked;
+}
+
 v1::PositionLogprobs Sampler::Logprobs(absl::Span<const float> logits,
-                                       uint32_t token, int k) {
+                                       uint32_t token, int k, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());
-  return top_logprobs_.Of(logits, token, k);
+  if (mask.empty()) return top_logprobs_.Of(logits, token, k);
+  CopyMasked(logits, mask, absl::MakeSpan(adjusted_));
+  v1::PositionLogprobs logprobs = top_logprobs_.Of(adjusted_, token, k);
+  auto& top = *logprobs.mutable_top();
+  while (!top.empty() && !Allows(mask, top.rbegin()->token_id())) {
+    top.RemoveLast();
+  }
+  return logprobs;
 }
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include "worker/sampling/candidates.h"
 #include "worker/sampling/logit_adjustments.h"
 #include "worker/sampling/logit_blocks.h"
+#include "worker/sampling/token_mask.h"
 #include "worker/sampling/top_logprobs.h"
 
 namespace lockstep {
@@ -23,10 +24,15 @@ namespace lockstep {
 //   const uint32_t token = sampler.Sample(logits, sequence);
 //   const v1::PositionLogprobs logprobs = sampler.Logprobs(logits, token, 5);
 //
-// Order: bias; repetition, presence and frequency penalties; min_tokens masks
+// A grammar's mask, a bit for each id from the lowest of the first word on,
+// goes before all else: what it forbids is never chosen, and is as if it had no
+// probability.
+//
+// Order: the mask; bias; repetition, presence and frequency penalties; min_tokens masks
 // the stop ids; greedy, or: temperature, top-k, top-p, min-p, then the draw.
 // NaN counts as minus infinity; ties go to the lower id. Where everything is
-// minus infinity all ids are equally good.
+// minus infinity all ids are equally good. Where min_tokens and the mask leave
+// nothing, min_tokens gives way.
 //
 // Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.
@@ -34,14 +40,20 @@ class Sampler {
  public:
   explicit Sampler(int vocab_size);
 
-  // logits [vocab_size] fp32 of the sequence's last token.
-  uint32_t Sample(absl::Span<const float> logits, const Sequence& sequence);
+  // logits [vocab_size] fp32 of the sequence's last token. No mask: all ids may
+  // be chosen. REQUIRES: one with an id in it.
+  uint32_t Sample(absl::Span<const float> logits, const Sequence& sequence,
+                  TokenMask mask = {});
 
-  // Of `token` and the `k` most probable ids, from the logits as they are.
+  // Of `token` and the `k` most probable ids, from the logits as they are; with
+  // a mask, of those in it.
   v1::PositionLogprobs Logprobs(absl::Span<const float> logits, uint32_t token,
-                                int k);
+                                int k, TokenMask mask = {});
 
  private:
+  absl::Span<const float> Masked(absl::Span<const float> logits,
+                                 const Sequence& sequence, TokenMask mask);
+
   std::vector<float> adjusted_;  // [vocab_size]
   LogitAdjustments adjustments_;
   LogitBlocks blocks_;

@@ -151,5 +151,52 @@ TEST(SamplerTest, LogprobsAreOfTheLogitsAsTheyAre) {
   EXPECT_EQ(sampler.Logprobs(logits, 1, 0).token().logprob(), -kInfinity);
 }
 
+TEST(SamplerTest, NeverChoosesWhatTheMaskForbids) {
+  const std::vector<uint32_t> mask = {0b01100};
+  const std::vector<std::vector<float>> rows = {
+      {9, 9, 1, 2, 9},
+      {kInfinity, 9, -kInfinity, kNan, 9},
+      {kNan, kNan, kNan, kNan, kNan}};
+  for (const float temperature : {0.0f, 1.0f, 50.0f}) {
+    for (const auto& logits : rows) {
+      Sampler sampler(5);
+      auto request = NeutralRequest(temperature);
+      request->mutable_sampling()->set_top_k(2);
+      request->mutable_sampling()->add_bias_token_ids(4);
+      request->mutable_sampling()->add_bias_values(100);
+      Sequence sequence({1, 0}, request);
+      for (int i = 0; i < 50; ++i) {
+        const uint32_t token = sampler.Sample(logits, sequence, mask);
+        EXPECT_TRUE(token == 2 || token == 3) << token;
+        sequence.AppendToken(token);
+      }
+    }
+  }
+}
+
+TEST(SamplerTest, MinTokensGiveWayWhereTheMaskLeavesNothingElse) {
+  const std::vector<float> logits = {3, 2, 1};
+  auto request = NeutralRequest(0);
+  request->mutable_sampling()->add_stop_token_ids(1);
+  request->mutable_sampling()->set_min_tokens(9);
+  Sampler sampler(3);
+  const Sequence sequence({1, 0}, request);
+  const std::vector<uint32_t> both = {0b110}, stop = {0b010};
+  EXPECT_EQ(sampler.Sample(logits, sequence, both), 2);
+  EXPECT_EQ(sampler.Sample(logits, sequence, stop), 1);
+}
+
+TEST(SamplerTest, LogprobsAreAmongWhatTheMaskAllows) {
+  const std::vector<float> logits = {9, 0, std::log(3.0f)};
+  const std::vector<uint32_t> mask = {0b110};
+  Sampler sampler(3);
+  const v1::PositionLogprobs logprobs = sampler.Logprobs(logits, 1, 3, mask);
+  EXPECT_NEAR(logprobs.token().logprob(), std::log(0.25), 1e-6);
+  EXPECT_EQ(logprobs.token().rank(), 2);
+  ASSERT_EQ(logprobs.top_size(), 2);
+  EXPECT_EQ(logprobs.top(0).token_id(), 2);
+  EXPECT_EQ(logprobs.top(1).token_id(), 1);
+}
+
 }  // namespace
 }  // namespace lockstep

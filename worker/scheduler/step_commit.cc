@@ -23,6 +23,10 @@ void EndPrefill(ScheduledSequence* scheduled, SchedulerState* state) {
 
 void TakeToken(const SpanResult& result, ScheduledSequence* scheduled,
                SchedulerState* state) {
+  if (result.token == kNoToken) {
+    state->Finish(scheduled, v1::GRAMMAR_TOO_COMPLEX, std::nullopt);
+    return;
+  }
   if (IsStopId(scheduled->sequence, result.token)) {
     state->Finish(scheduled, v1::STOP, result.token);
     return;

@@ -22,15 +22,24 @@ constexpr auto kDeadlineSlack = std::chrono::milliseconds(50);
 
 class GenerateCall final : public Reactor {
  public:
-  GenerateCall(grpc::CallbackServerContext* context,
-               std::shared_ptr<OutputStream> stream, Admission* admission)
+  GenerateCall(grpc::CallbackServerContext* context, Admission* admission)
       : context_(context),
         deadline_(DeadlineOf(*context)),
-        stream_(std::move(stream)),
-        admission_(admission) {
+        admission_(admission) {}
+
+  // Once. This may be gone afterwards.
+  void Begin(absl::StatusOr<std::shared_ptr<OutputStream>> stream) {
+    if (!stream.ok()) return Finish(ToGrpc(stream.status()));
+    bool is_late = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      stream_ = *stream;
+      is_late = client_is_gone_;
+    }
+    if (is_late) EndStream(**stream);
     StartSendInitialMetadata();
-    stream_->set_reader([this] { WriteNext(); });
-    stream_->Wake();
+    (*stream)->set_reader([this] { WriteNext(); });
+    (*stream)->Wake();
   }
 
   void OnWriteDone(bool ok) override {
@@ -44,13 +53,14 @@ class GenerateCall final : public Reactor {
   }
 
   void OnCancel() override {
-    if (Admission::Clock::now() >= deadline_ - kDeadlineSlack) {
-      admission_->Expire(*stream_);
-    } else {
-      admission_->Abort(*stream_, {}, v1::CLIENT_CANCELLED);
-      stream_->Fail(
-          MakeError(ErrorReason::kClientCancelled, "the client is gone."));
+    std::shared_ptr<OutputStream> stream;
+    {
+      absl::MutexLock lock(&mutex_);
+      client_is_gone_ = true;
+      stream = stream_;
     }
+    if (stream == nullptr) return;  // Begin sees to it
+    EndStream(*stream);
     {
       absl::MutexLock lock(&mutex_);
       is_cancelled_ = true;
@@ -59,16 +69,34 @@ class GenerateCall final : public Reactor {
   }
 
   void OnDone() override {
-    stream_->set_reader(nullptr);
-    admission_->Leave(*stream_);
+    if (const auto stream = Stream()) {
+      stream->set_reader(nullptr);
+      admission_->Leave(*stream);
+    }
     delete this;
   }
 
  private:
+  std::shared_ptr<OutputStream> Stream() {
+    absl::MutexLock lock(&mutex_);
+    return stream_;
+  }
+
+  // The client is gone.
+  void EndStream(OutputStream& stream) {
+    if (Admission::Clock::now() >= deadline_ - kDeadlineSlack) {
+      return admission_->Expire(stream);
+    }
+    admission_->Abort(stream, {}, v1::CLIENT_CANCELLED);
+    stream.Fail(
+        MakeError(ErrorReason::kClientCancelled, "the client is gone."));
+  }
+
   // Once it has begun a write or the end, another thread may go on, up to the
   // end of this.
   void WriteNext() {
     OutputStream::Next next;
+    absl::Status status;
     {
       absl::ReleasableMutexLock lock(&mutex_);
       if (is_writing_ || has_ended_) {
@@ -82,18 +110,20 @@ class GenerateCall final : public Reactor {
       is_writing_ = next == OutputStream::Next::kMessage;
       has_ended_ = next == OutputStream::Next::kEnd;
       if (is_writing_) bytes_ = SerializeMessage(message);
+      if (has_ended_) status = stream_->status();
     }
     if (next == OutputStream::Next::kMessage) StartWrite(&bytes_);
-    if (next == OutputStream::Next::kEnd) Finish(ToGrpc(stream_->status()));
+    if (next == OutputStream::Next::kEnd) Finish(ToGrpc(status));
   }
 
   grpc::CallbackServerContext* const context_;
   const Admission::Clock::time_point deadline_;
-  const std::shared_ptr<OutputStream> stream_;
   Admission* const admission_;
   grpc::ByteBuffer bytes_;  // being written
 
   absl::Mutex mutex_;
+  std::shared_ptr<OutputStream> stream_ ABSL_GUARDED_BY(mutex_);  // once begun
+  bool client_is_gone_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
@@ -102,9 +132,13 @@ class GenerateCall final : public Reactor {
 }  // namespace
 
 Reactor* StartGenerateCall(grpc::CallbackServerContext* context,
-                           std::shared_ptr<OutputStream> stream,
-                           Admission* admission) {
-  return new GenerateCall(context, std::move(stream), admission);
+                           Admission* admission,
+                           const std::function<void(OnSubmitted)>& submit) {
+  auto* const call = new GenerateCall(context, admission);
+  submit([call](absl::StatusOr<std::shared_ptr<OutputStream>> stream) {
+    call->Begin(std::move(stream));
+  });
+  return call;
 }
 
 Admission::Clock::time_point DeadlineOf(
@@ -115,10 +149,6 @@ Admission::Clock::time_point DeadlineOf(
   }
   return Admission::Clock::now() +
          (deadline - std::chrono::system_clock::now());
-}
-
-Reactor* RefuseGenerateCall(const absl::Status& status) {
-  return new RefusedStream<grpc::ByteBuffer>(status);
 }
 
 }  // namespace lockstep

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 
 #include "worker/service/admission.h"
@@ -9,21 +12,21 @@
 
 namespace lockstep {
 
-// One Generate call: sends what its stream holds, one write at a time. A client
-// that hangs up aborts the request; its deadline is admission's. Owns itself
-// from its start to OnDone, when it leaves `admission`.
+using OnSubmitted =
+    std::function<void(absl::StatusOr<std::shared_ptr<OutputStream>>)>;
+
+// One Generate call: has its request submitted, by a function that says at some
+// time, once, what came of it; then sends what its stream holds, one write at a
+// time. A client that hangs up aborts the request; its deadline is admission's.
+// Owns itself from its start to OnDone, when it leaves `admission`.
 //
 // `admission` must outlive it, which it does as it outlives the server.
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartGenerateCall(
-    grpc::CallbackServerContext* context, std::shared_ptr<OutputStream> stream,
-    Admission* admission);
+    grpc::CallbackServerContext* context, Admission* admission,
+    const std::function<void(OnSubmitted)>& submit);
 
 // The call's deadline on the clock of `admission`.
 Admission::Clock::time_point DeadlineOf(
     const grpc::CallbackServerContext& context);
-
-// A call that ends with `status` at once.
-grpc::ServerWriteReactor<grpc::ByteBuffer>* RefuseGenerateCall(
-    const absl::Status& status);
 
 }  // namespace lockstep

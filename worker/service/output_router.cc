@@ -140,9 +140,10 @@ void OutputRouter::TellOne(StepOutput& output,
 }
 
 void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
-  if (!stream.OnFinish(output.id.choice, output.reason, output.stop_token_id)) {
-    return;
-  }
+  const bool is_last = stream.OnFinish(output.id.choice, output.reason,
+                                       output.stop_token_id);
+  if (output.reason == v1::GRAMMAR_TOO_COMPLEX) EndAtGrammar(stream);
+  if (!is_last) return;
   if (!stream.was_scheduled()) inbox_->Release(stream.request());
   LOG(INFO) << stream.Description();
   Remove(stream);
@@ -164,6 +165,17 @@ void OutputRouter::EndIfTooSlow(OutputStream& stream,
   v1::AbortSequences abort;
   abort.set_request(stream.number());
   abort.set_cause(v1::SLOW_READER);
+  inbox_->Abort(abort);
+}
+
+// Its other choices would come to it as well.
+void OutputRouter::EndAtGrammar(OutputStream& stream) {
+  stream.Fail(MakeError(
+      ErrorReason::kInvalidRequest,
+      "the grammar is too complex: what it allows next takes more than the "
+      "limits to find."));
+  v1::AbortSequences abort;
+  abort.set_request(stream.number());
   inbox_->Abort(abort);
 }
 

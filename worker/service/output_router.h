@@ -75,6 +75,7 @@ class OutputRouter final : public OutputSink {
 
   std::shared_ptr<OutputStream> FindNumber(uint64_t number) const;
   void EndIfTooSlow(OutputStream& stream, const absl::Status& buffered);
+  void EndAtGrammar(OutputStream& stream);
   void Remove(const OutputStream& stream);
   void RunIfEmpty();
 

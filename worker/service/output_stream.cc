@@ -159,6 +159,11 @@ void OutputStream::Abandon(const absl::Status& status) {
   Wake();
 }
 
+void OutputStream::Hold(std::shared_ptr<const void> lease) {
+  absl::MutexLock lock(&mutex_);
+  lease_ = std::move(lease);
+}
+
 void OutputStream::set_abort_cause(v1::AbortCause cause, bool of_all) {
   absl::MutexLock lock(&mutex_);
   const bool is_first = abort_cause_ == v1::ABORT_CAUSE_UNSPECIFIED;

@@ -82,6 +82,9 @@ class OutputStream {
   void Abandon(const absl::Status& status);
   bool is_abandoned() const { return is_abandoned_; }
 
+  // Keeps something for as long as anyone has the stream. Once.
+  void Hold(std::shared_ptr<const void> lease);
+
   // Notes why the request, or some choices of it, are being aborted. The first
   // cause that is of all choices is kept, else the first.
   void set_abort_cause(v1::AbortCause cause, bool of_all);
@@ -165,6 +168,7 @@ class OutputStream {
 
   mutable absl::Mutex mutex_;
   std::vector<Choice> choices_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const void> lease_ ABSL_GUARDED_BY(mutex_);
   int num_buffered_ ABSL_GUARDED_BY(mutex_) = 0;    // positions
   uint64_t num_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // messages
   bool accepted_taken_ ABSL_GUARDED_BY(mutex_) = false;

@@ -9,6 +9,7 @@
 
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
+#include "worker/grammar/grammar_vocabulary.h"
 #include "worker/service/resolve_sampling.h"
 
 namespace lockstep {
@@ -135,6 +136,16 @@ absl::Status CheckResume(const v1::WorkerGenerateRequest& request,
   return CheckEndedChoices(request, sampling.n());
 }
 
+absl::Status CheckGrammarOf(const v1::WorkerGenerateRequest& request) {
+  if (!request.has_grammar()) return absl::OkStatus();
+  if (request.sampling().ignore_eos()) {
+    return Refusal(
+        "sampling.ignore_eos is true, it must be false with a grammar, whose "
+        "end is an end-of-text id.");
+  }
+  return CheckGrammar("grammar", request.grammar());
+}
+
 absl::Status CheckPriority(int priority) {
   if (priority >= -kMaxPriority && priority <= kMaxPriority) {
     return absl::OkStatus();
@@ -155,6 +166,7 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request, limits));
   LOCKSTEP_RETURN_IF_ERROR(CheckPriority(request.priority()));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGrammarOf(request));
 
   SamplingLimits sampling_limits;
   sampling_limits.vocabulary_size = limits.vocabulary_size;

@@ -17,8 +17,8 @@ struct RequestLimits {
   std::vector<uint32_t> eos_token_ids;
 };
 
-// A request with every default filled in, but for its number `request`, which
-// stays 0. A pure function; any thread.
+// A request with every default filled in, but for the numbers `request` and
+// `grammar`, which stay 0. A pure function; any thread.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(v1::AddRequest add,
 //                             ValidateRequest(request, limits, seed));

@@ -14,7 +14,6 @@
 #include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
-#include "worker/service/generate_call.h"
 #include "worker/service/watch_load_call.h"
 
 namespace lockstep {
@@ -74,29 +73,63 @@ absl::StatusOr<std::vector<uint32_t>> ChoicesOf(const v1::AbortRequest& abort,
 
 WorkerService::WorkerService(Facts facts, Admission* admission,
                              const OutputRouter* router, const LoadBoard* board,
-                             lockstep::Drain* drain)
+                             lockstep::Drain* drain, GrammarCache* grammars)
     : facts_(std::move(facts)),
       admission_(admission),
       router_(router),
       board_(board),
-      drain_(drain) {}
+      drain_(drain),
+      grammars_(grammars) {}
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* WorkerService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
-  auto stream = Submit(*request, DeadlineOf(*context), CallerOf(*context));
-  if (!stream.ok()) return RefuseGenerateCall(stream.status());
-  return StartGenerateCall(context, *std::move(stream), admission_);
+  return StartGenerateCall(
+      context, admission_, [&](const OnSubmitted& submitted) {
+        Submit(*request, {DeadlineOf(*context), CallerOf(*context)}, submitted);
+      });
 }
 
-absl::StatusOr<std::shared_ptr<OutputStream>> WorkerService::Submit(
-    const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline,
-    std::string caller) {
+void WorkerService::Submit(const grpc::ByteBuffer& bytes,
+                           const CallFacts& call,
+                           const OnSubmitted& submitted) {
   v1::WorkerGenerateRequest request;
-  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(bytes, &request));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      v1::AddRequest add, ValidateRequest(request, facts_.limits, DrawSeed()));
-  return admission_->Submit(request.request_id(), std::move(add), deadline,
-                            std::move(caller));
+  const absl::Status parsed = ParseMessage(bytes, &request);
+  if (!parsed.ok()) return submitted(parsed);
+  auto add = ValidateRequest(request, facts_.limits, DrawSeed());
+  if (!add.ok()) return submitted(add.status());
+  if (request.has_grammar()) {
+    return SubmitWithGrammar(request, *std::move(add), call, submitted);
+  }
+  submitted(admission_->Submit(request.request_id(), *std::move(add),
+                               call.deadline, call.caller));
+}
+
+// A grammar that is not good is refused here, before anything is queued.
+void WorkerService::SubmitWithGrammar(const v1::WorkerGenerateRequest& request,
+                                      v1::AddRequest add, const CallFacts& call,
+                                      const OnSubmitted& submitted) {
+  if (grammars_ == nullptr) {
+    return submitted(
+        absl::InvalidArgumentError("grammar is not supported by this worker."));
+  }
+  auto submit =
+      [this, call, id = request.request_id(), add = std::move(add)](
+          const GrammarCache::Lease& lease) mutable
+      -> absl::StatusOr<std::shared_ptr<OutputStream>> {
+    LOCKSTEP_RETURN_IF_ERROR(grammars_->CheckResume(lease, add));
+    add.set_grammar(*lease);
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        auto stream, admission_->Submit(id, std::move(add), call.deadline,
+                                        call.caller));
+    stream->Hold(lease);
+    return stream;
+  };
+  grammars_->Get(request.grammar(),
+                 [submit, submitted](
+                     const absl::StatusOr<GrammarCache::Lease>& lease) mutable {
+                   if (!lease.ok()) return submitted(lease.status());
+                   submitted(submit(*lease));
+                 });
 }
 
 grpc::ServerUnaryReactor* WorkerService::Abort(

@@ -7,6 +7,8 @@
 #include "proto/worker.grpc.pb.h"
 #include "worker/service/admission.h"
 #include "worker/service/drain.h"
+#include "worker/service/generate_call.h"
+#include "worker/service/grammar_cache.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
 #include "worker/service/request_validator.h"
@@ -32,9 +34,11 @@ class WorkerService final
     v1::ServerInfo server;  // without what changes
   };
 
-  // All must outlive the server that this is registered with.
+  // All must outlive the server that this is registered with. `grammars` may be
+  // null: requests that have one are refused.
   WorkerService(Facts facts, Admission* admission, const OutputRouter* router,
-                const LoadBoard* board, lockstep::Drain* drain);
+                const LoadBoard* board, lockstep::Drain* drain,
+                GrammarCache* grammars = nullptr);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -60,9 +64,17 @@ class WorkerService final
                                     v1::DrainResponse* response) override;
 
  private:
-  absl::StatusOr<std::shared_ptr<OutputStream>> Submit(
-      const grpc::ByteBuffer& bytes, Admission::Clock::time_point deadline,
-      std::string caller);
+  // What the context of a call says of it.
+  struct CallFacts {
+    Admission::Clock::time_point deadline;
+    std::string caller;
+  };
+
+  void Submit(const grpc::ByteBuffer& bytes, const CallFacts& call,
+              const OnSubmitted& submitted);
+  void SubmitWithGrammar(const v1::WorkerGenerateRequest& request,
+                         v1::AddRequest add, const CallFacts& call,
+                         const OnSubmitted& submitted);
   absl::StatusOr<v1::AbortResponse> AbortAll(const grpc::ByteBuffer& bytes);
 
   const Facts facts_;
@@ -72,6 +84,7 @@ class WorkerService final
   const OutputRouter* const router_;
   const LoadBoard* const board_;
   lockstep::Drain* const drain_;
+  GrammarCache* const grammars_;
 };
 
 }  // namespace lockstep

@@ -1,10 +1,11 @@
-//! The C door to `tokenizers` and `minijinja`; the contract is in
+//! The C door to `tokenizers`, `minijinja` and `llguidance`; the contract is in
 //! `lockstep_text.h`. Here is what all of its functions share: who owns what
 //! crosses the door, and that neither an error nor a panic does.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod bounds;
+mod grammar;
 mod python;
 mod source;
 mod storable;

@@ -29,10 +29,10 @@ impl LtVocabulary {
     }
 }
 
-const NONE: u8 = 0;
+pub const NONE: u8 = 0;
 const TEXT: u8 = 1;
 const BYTE: u8 = 2;
-const SPECIAL: u8 = 4;
+pub const SPECIAL: u8 = 4;
 
 /// Vocabularies end at a quarter of a million; what is far beyond is a mistake
 /// in the file that should not cost gigabytes.
