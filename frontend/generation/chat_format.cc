@@ -13,18 +13,26 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::vector<uint32_t> MarkIds(const OutputFormat& output,
-                              const Vocabulary& vocabulary) {
+MarkIds FindMarks(const OutputFormat& output, const Vocabulary& vocabulary) {
   const std::vector<absl::string_view> marks = MarksOf(output);
-  std::vector<uint32_t> ids;
+  MarkIds ids;
   if (marks.empty()) return ids;
   for (uint32_t id = 0; id < vocabulary.size(); ++id) {
     const Vocabulary::Token token = vocabulary.token(id);
     if (token.special && absl::c_linear_search(marks, token.bytes)) {
-      ids.push_back(id);
+      ids.emplace(token.bytes, id);
     }
   }
   return ids;
+}
+
+CallDialect MakeDialect(const OutputFormat& output,
+                        const Tokenizer& tokenizer) {
+  const auto& source = tokenizer.info().chat_template;
+  return {.format = output.tools,
+          .marks = FindMarks(output, tokenizer.vocabulary()),
+          .is_fenced =
+              source.has_value() && absl::StrContains(*source, "```json")};
 }
 
 // Whether the template writes the arguments of a call as the JSON that they
@@ -79,7 +87,12 @@ void FindFormOfCalls(const Tokenizer& tokenizer, ChatFormat* format) {
 ChatFormat MakeChatFormat(const OutputFormat& output,
                           const Tokenizer& tokenizer) {
   ChatFormat format = {.output = output,
-                       .mark_ids = MarkIds(output, tokenizer.vocabulary())};
+                       .mark_ids = {},
+                       .calls = MakeDialect(output, tokenizer)};
+  for (const auto& [mark, id] : format.calls.marks) {
+    format.mark_ids.push_back(id);
+  }
+  absl::c_sort(format.mark_ids);
   FindFormOfCalls(tokenizer, &format);
   return format;
 }

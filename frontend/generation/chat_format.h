@@ -7,6 +7,7 @@
 
 #include "frontend/generation/spec.h"
 #include "frontend/output_parsing/output_format.h"
+#include "frontend/structured_output/tool_grammar.h"
 #include "tokenizer_service/tokenizer.h"
 
 namespace lockstep {
@@ -17,6 +18,8 @@ struct ChatFormat {
   // The special tokens among the marks of `output`: a parser must see them,
   // whatever is skipped.
   std::vector<uint32_t> mark_ids = {};
+  // How it is made to write calls.
+  CallDialect calls = {};
   // Whether the chat template wants the arguments of earlier calls as a text,
   // as DeepSeek's do, not as an object.
   bool arguments_are_text = false;

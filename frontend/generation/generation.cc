@@ -5,6 +5,7 @@
 
 #include "common/status_macros.h"
 #include "common/tracing/trace_context.h"
+#include "frontend/generation/answer_limits.h"
 #include "frontend/generation/chat_format.h"
 #include "frontend/generation/choice_stream.h"
 #include "frontend/ledger/answer_record.h"
@@ -69,10 +70,12 @@ void Generation::ParseAndEncode() {
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
   if (status.ok() && spec_.return_prompt) status = KeepPrompt(*prompt);
   if (!status.ok()) return End(status);
+  std::optional<ChatReading> reading;
   if (const auto* chat = std::get_if<ChatPrompt>(&spec_.prompt.prompt)) {
-    answer_.ReadAsChat(
-        MakeChatReading(&format, spec_, *chat, *prompt->rendered));
+    reading = MakeChatReading(&format, spec_, *chat, *prompt->rendered);
   }
+  grammar_ = GrammarOf(spec_, reading.has_value() ? &*reading : nullptr);
+  if (reading.has_value()) answer_.ReadAsChat(*std::move(reading));
   spec_.prompt = {};
   Send(prompt->token_ids);
 }
@@ -104,6 +107,9 @@ void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
                                           prompt_token_ids.end());
   *request.mutable_sampling() = spec_.sampling;
   request.set_priority(spec_.priority);
+  if (grammar_.has_value()) {
+    *request.mutable_grammar() = *std::exchange(grammar_, std::nullopt);
+  }
   WorkerCall::Listener* const listener = this;
   std::shared_ptr<RoutedCall> call;
   absl::Status why;
@@ -180,7 +186,7 @@ void Generation::OnEnd(absl::Status status) {
   if (!failure_.ok()) return End(failure_);
   const absl::Status why = why_cancelled();
   if (!why.ok() && !absl::IsDeadlineExceeded(status)) return End(why);
-  End(status);
+  End(InClientsWords(status, spec_));
 }
 
 absl::Status Generation::why_cancelled() const {

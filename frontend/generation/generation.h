@@ -21,6 +21,7 @@
 #include "frontend/ledger/access_record.h"
 #include "frontend/routing/routed_call.h"
 #include "frontend/routing/worker_call.h"
+#include "proto/grammar.pb.h"
 
 namespace lockstep {
 
@@ -79,6 +80,7 @@ class Generation : private WorkerCall::Listener {
   Caller caller_;
 
   GenerateSpec spec_;  // from ParseAndEncode on
+  std::optional<v1::Grammar> grammar_;  // from there to Send
   Answer answer_;
 
   // Of one stage at a time, each started by the one before it.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/routing/served_model.h"
+#include "frontend/structured_output/constraint.h"
 #include "proto/sampling.pb.h"
 
 // A request as the pipeline sees it, whatever protocol it came by. Plain
@@ -36,6 +37,10 @@ struct Tool {
   std::string name;
   // All of it, as OpenAI's API describes tools, and templates show them.
   std::string json;
+  // The JSON schema of its arguments; empty: there are none.
+  std::string parameters = {};
+  // Whenever it is called, its arguments satisfy the schema.
+  bool is_strict = false;
 };
 
 struct ChatPrompt {
@@ -47,6 +52,9 @@ struct ChatPrompt {
   std::string template_arguments = {};
   // That the model may call; if there are any, the answer is read for calls.
   std::vector<Tool> tools = {};
+  // It must call one of them: `required_tool`, if that is not empty.
+  bool must_call = false;
+  std::string required_tool = {};
 };
 
 struct TokenPrompt {
@@ -79,6 +87,9 @@ struct GenerateSpec {
   std::vector<std::string> stop;
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;
+  // Of what the model says, where it does not call a tool.
+  Constraint constraint = {};
+  std::string constraint_field = {};  // what the client calls it
   // False: a choice ends with its first tool call.
   bool parallel_tool_calls = true;
   // False: DeltaEvents have no reasoning; it is left out of the text all the

@@ -57,8 +57,9 @@ absl::StatusOr<Tool> FromTool(const v1::Tool& tool) {
         ParseJson(tool.parameters(), "chat.tools.parameters", &Json::is_object,
                   "JSON object"));
   }
+  if (tool.has_strict()) function["strict"] = tool.strict();
   const Json json = {{"type", "function"}, {"function", std::move(function)}};
-  return Tool{tool.name(), json.dump()};
+  return Tool{tool.name(), json.dump(), tool.parameters(), tool.strict()};
 }
 
 absl::StatusOr<std::vector<Tool>> FromTools(const v1::ChatPrompt& chat) {

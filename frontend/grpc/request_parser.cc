@@ -10,6 +10,7 @@
 #include "common/unknown_fields.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/grpc/chat_prompt.h"
+#include "frontend/grpc/structured_output.h"
 
 namespace lockstep {
 namespace {
@@ -57,42 +58,6 @@ absl::StatusOr<PromptSpec> ParsePrompt(const v1::GenerateRequest& request) {
       "there is no prompt; set one of text, chat and token_ids.");
 }
 
-// What the worker can do and this gateway does not ask it for yet.
-absl::Status RefuseStructuredOutput(const v1::GenerateRequest& request) {
-  const char* field = nullptr;
-  if (request.has_structured_output()) field = "structured_output";
-  if (request.has_required_tool()) field = "required_tool";
-  for (const v1::Tool& tool : request.chat().tools()) {
-    if (tool.strict()) field = "chat.tools.strict";
-  }
-  if (field == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, " is not supported yet."));
-}
-
-// A model that is told of no tool calls none.
-absl::Status ReadToolChoice(const v1::GenerateRequest& request,
-                            GenerateSpec* spec) {
-  auto* chat = std::get_if<ChatPrompt>(&spec->prompt.prompt);
-  switch (request.tool_choice()) {
-    case v1::TOOL_CHOICE_UNSPECIFIED:
-      return absl::OkStatus();
-    case v1::NONE:
-      if (chat != nullptr) chat->tools.clear();
-      return absl::OkStatus();
-    case v1::AUTO:
-      if (chat != nullptr && !chat->tools.empty()) return absl::OkStatus();
-      return absl::InvalidArgumentError(
-          "tool_choice is AUTO; it must be left out where there is no chat "
-          "with "
-          "tools.");
-    default:
-      return absl::InvalidArgumentError(absl::StrCat(
-          "tool_choice is ", v1::ToolChoice_Name(request.tool_choice()),
-          "; it must be AUTO or NONE."));
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<GenerateSpec> ParseGenerateRequest(
@@ -100,7 +65,6 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
-  LOCKSTEP_RETURN_IF_ERROR(RefuseStructuredOutput(request));
   if (request.has_request_id()) {
     LOCKSTEP_RETURN_IF_ERROR(
         CheckRequestId("request_id", request.request_id()));
@@ -110,6 +74,7 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(CheckStop(spec.stop));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt, ParsePrompt(request));
   LOCKSTEP_RETURN_IF_ERROR(ReadToolChoice(request, &spec));
+  LOCKSTEP_RETURN_IF_ERROR(ReadStructuredOutput(request, &spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, model));
   spec.model = model;
   spec.request_id =

@@ -144,19 +144,75 @@ TEST(RequestParser, WhatIsWrongWithAChatIsNamed) {
                 "chat with tools."));
   EXPECT_EQ(Parse("text: 'hi' tool_choice: REQUIRED").status(),
             absl::InvalidArgumentError(
-                "tool_choice is REQUIRED; it must be AUTO or NONE."));
+                "tool_choice is REQUIRED; it must be left out where there is "
+                "no chat with tools."));
 }
 
-TEST(RequestParser, WhatIsNotHonouredIsRefusedByName) {
-  for (const auto& [fields, name] : std::map<std::string, std::string>{
-           {"text: 'hi' structured_output { json_object: true }",
-            "structured_output"},
-           {"text: 'hi' required_tool: 'f'", "required_tool"},
-           {"chat { tools { name: 'f' strict: true } }",
-            "chat.tools.strict"}}) {
-    EXPECT_EQ(Parse(fields).status(),
-              absl::InvalidArgumentError(name + " is not supported yet."));
+TEST(RequestParser, ReadsWhatTheAnswerMustBe) {
+  const std::string text = "text: 'hi' structured_output ";
+  const auto schema = Parse(text + "{ json_schema: '{\"b\": 1, \"a\": 2}' }");
+  ASSERT_TRUE(schema.ok()) << schema.status();
+  EXPECT_EQ(std::get<JsonSchema>(schema->constraint).text,
+            "{\"b\": 1, \"a\": 2}");
+  EXPECT_EQ(schema->constraint_field, "structured_output");
+  const auto object = Parse(text + "{ json_object: true }");
+  EXPECT_EQ(std::get<JsonSchema>(object->constraint).text, kAnyObject);
+  const auto regex = Parse(text + "{ regex: 'a+' }");
+  EXPECT_EQ(std::get<Regex>(regex->constraint).text, "a+");
+  const auto choice = Parse(text + "{ choice { texts: 'a' texts: 'b' } }");
+  EXPECT_EQ(std::get<OneOf>(choice->constraint).texts.size(), 2);
+  const auto grammar = Parse(text + "{ grammar: 'start: \"a\"' }");
+  EXPECT_EQ(std::get<LarkGrammar>(grammar->constraint).text, "start: \"a\"");
+}
+
+TEST(RequestParser, WhatAnAnswerCanNotBeIsNamed) {
+  const std::map<std::string, std::string> kCases = {
+      {"structured_output {}",
+       "structured_output is empty; it must have one of json_schema, "
+       "json_object, regex, choice and grammar."},
+      {"structured_output { json_object: false }",
+       "structured_output.json_object is false; it must be true, or left "
+       "out."},
+      {"structured_output { json_schema: '7' }",
+       "structured_output.json_schema is no JSON schema; it must be an "
+       "object."},
+      {"structured_output { regex: '' }", "structured_output.regex is empty."},
+      {"structured_output { choice {} }",
+       "structured_output.choice.texts holds 0 texts; it must hold 1 to 1024."},
+      {"structured_output { choice { texts: 'a' texts: 'a' } }",
+       "structured_output.choice.texts[1] is there twice."},
+      {"structured_output { grammar: 'a ::= \"b\"' }",
+       "structured_output.grammar is no GBNF: it has no rule root"},
+      {"required_tool: 'f'",
+       "required_tool is given; it must be left out unless tool_choice is "
+       "REQUIRED."},
+  };
+  for (const auto& [fields, error] : kCases) {
+    EXPECT_EQ(Parse("text: 'hi' " + fields).status(),
+              absl::InvalidArgumentError(error));
   }
+}
+
+TEST(RequestParser, ReadsWhichToolMustBeCalled) {
+  const std::string chat =
+      "chat { messages { role: 'user' content: 'hi' } tools { name: 'f' "
+      "strict: true parameters: '{}' } tools { name: 'g' } } ";
+  const auto prompt = [](const absl::StatusOr<GenerateSpec>& spec) {
+    EXPECT_TRUE(spec.ok()) << spec.status();
+    return std::get<ChatPrompt>(spec->prompt.prompt);
+  };
+  EXPECT_FALSE(prompt(Parse(chat)).must_call);
+  EXPECT_TRUE(prompt(Parse(chat)).tools[0].is_strict);
+  EXPECT_EQ(prompt(Parse(chat)).tools[0].parameters, "{}");
+  EXPECT_FALSE(prompt(Parse(chat)).tools[1].is_strict);
+  EXPECT_TRUE(prompt(Parse(chat + "tool_choice: REQUIRED")).must_call);
+  EXPECT_EQ(
+      prompt(Parse(chat + "tool_choice: REQUIRED required_tool: 'g'"))
+          .required_tool,
+      "g");
+  EXPECT_EQ(Parse(chat + "tool_choice: REQUIRED required_tool: 'h'").status(),
+            absl::InvalidArgumentError("required_tool is \"h\"; it must be "
+                                       "the name of one of the tools."));
 }
 
 TEST(RequestParser, TheWorkersIdIsUniqueAndFitsItsLimit) {

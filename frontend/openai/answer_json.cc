@@ -5,8 +5,10 @@
 
 namespace lockstep::openai {
 
-const char* FinishReasonName(const FinishEvent& finish) {
-  if (finish.awaits_tools) return "tool_calls";
+// Of a call of the tool that was named, OpenAI's says that it stopped.
+const char* FinishReasonName(const AnswerStyle& style,
+                             const FinishEvent& finish) {
+  if (finish.awaits_tools && !style.names_tool) return "tool_calls";
   return finish.reason == v1::LENGTH ? "length" : "stop";
 }
 

@@ -11,7 +11,8 @@ namespace lockstep::openai {
 using Json = nlohmann::ordered_json;
 
 // "stop", "length" or "tool_calls".
-const char* FinishReasonName(const FinishEvent& finish);
+const char* FinishReasonName(const AnswerStyle& style,
+                             const FinishEvent& finish);
 
 // vLLM's stop_reason: the stop string or the stop id that ended the choice,
 // null at the model's own end.

@@ -4,6 +4,7 @@
 #include "common/request_id.h"
 #include "common/status_macros.h"
 #include "frontend/generation/spec_check.h"
+#include "frontend/openai/constraint_fields.h"
 #include "frontend/openai/json_body.h"
 #include "frontend/openai/messages.h"
 #include "frontend/openai/request.h"
@@ -48,6 +49,9 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt,
                             ReadChat(json, body, context.unknown_fields));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, context.model));
+  LOCKSTEP_RETURN_IF_ERROR(ReadConstraint(json, body, &spec));
+  style.names_tool =
+      !std::get<ChatPrompt>(spec.prompt.prompt).required_tool.empty();
   style.id = MakeRequestId("chatcmpl");
   spec.worker_request_id = style.id;
   ParsedRequest parsed;

@@ -7,6 +7,7 @@
 #include "common/status_macros.h"
 #include "frontend/generation/error_detail.h"
 #include "frontend/generation/spec_check.h"
+#include "frontend/openai/constraint_fields.h"
 #include "frontend/openai/json_body.h"
 #include "frontend/openai/request.h"
 #include "frontend/openai/sampling_fields.h"
@@ -117,6 +118,7 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   spec.return_prompt = style.return_token_ids || style.echo;
   const bool add = reader.Bool("add_special_tokens").value_or(true);
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  LOCKSTEP_RETURN_IF_ERROR(ReadConstraint(json, body, &spec));
   const auto* prompt = reader.Find(kPrompt);
   if (prompt == nullptr) return FieldError(kPrompt, nullptr, kAnyPrompt);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PromptSpec> prompts,

@@ -15,7 +15,6 @@ constexpr auto kWithoutEffect = Treatment::kWithoutEffect;
 constexpr auto kRefused = Treatment::kRefused;
 constexpr unsigned kAll = kGenerate | kTokenize | kDetokenize;
 
-constexpr char kNoGrammar[] = "structured output is not supported yet";
 constexpr char kTextOnly[] = "the models served here read and write text";
 
 constexpr Field kFields[] = {
@@ -67,7 +66,8 @@ constexpr Field kFields[] = {
     {"use_beam_search", kGenerate, kRefused, "there is no beam search",
      "false"},
     {"length_penalty", kGenerate, kRefused, "there is no beam search", "1.0"},
-    {"allowed_token_ids", kGenerate, kRefused, kNoGrammar},
+    {"allowed_token_ids", kGenerate, kRefused,
+     "ids are kept out by logit_bias, and texts by a grammar"},
     {"bad_words", kGenerate, kRefused, "no words are kept out; see logit_bias",
      "[]"},
     {"repetition_detection", kGenerate, kRefused, "repetition is not detected"},
@@ -128,23 +128,26 @@ constexpr Field kFields[] = {
 
     // Tools, structured output, reasoning.
     {"tools", kChat | kTokenize, kHonoured,
-     "up to 128 functions that the model may call, none of them strict"},
+     "up to 128 functions that the model may call, strict or not"},
     {"tool_choice", kChat | kTokenize, kHonoured,
-     "auto, or none: the model is not told of the tools"},
+     "auto, required, the name of one, or none: the model is not told of "
+     "the tools"},
     {"parallel_tool_calls", kChat, kHonoured,
      "false: a choice ends with its first call"},
     {"functions", kChat, kRefused, "they are called tools", "[]"},
     {"function_call", kChat, kRefused, "it is called tool_choice", R"("none")"},
-    {"response_format", kGenerate, kRefused, kNoGrammar, R"({"type":"text"})"},
-    {"structured_outputs", kGenerate, kRefused, kNoGrammar},
-    {"guided_json", kGenerate, kRefused, kNoGrammar},
-    {"guided_regex", kGenerate, kRefused, kNoGrammar},
-    {"guided_choice", kGenerate, kRefused, kNoGrammar},
-    {"guided_grammar", kGenerate, kRefused, kNoGrammar},
-    {"guided_json_object", kGenerate, kRefused, kNoGrammar, "false"},
-    {"json_schema", kGenerate, kRefused, kNoGrammar},
-    {"regex", kGenerate, kRefused, kNoGrammar},
-    {"ebnf", kGenerate, kRefused, kNoGrammar},
+    {"response_format", kGenerate, kHonoured,
+     "of type text, json_object or json_schema"},
+    {"structured_outputs", kGenerate, kHonoured,
+     "vLLM's: one of json, regex, choice, grammar and json_object"},
+    {"guided_json", kGenerate, kHonoured, "a JSON schema, or its text"},
+    {"guided_regex", kGenerate, kHonoured, "of the whole answer"},
+    {"guided_choice", kGenerate, kHonoured, "up to 1024 texts"},
+    {"guided_grammar", kGenerate, kHonoured, "Lark's or GBNF's syntax"},
+    {"guided_json_object", kGenerate, kHonoured, "true: any JSON object"},
+    {"json_schema", kGenerate, kHonoured, "SGLang's guided_json"},
+    {"regex", kGenerate, kHonoured, "SGLang's guided_regex"},
+    {"ebnf", kGenerate, kHonoured, "SGLang's guided_grammar"},
     {"reasoning_effort", kChat | kTokenize, kHonoured,
      "a variable of the chat template"},
     {"include_reasoning", kChat, kHonoured,

@@ -51,6 +51,10 @@ std::vector<Honoured> HonouredFields() {
   json chat_with_tools = chat;
   chat_with_tools["tools"] = tools;
   const json streamed = {{"stream", true}};
+  const json schema = {{"type", "object"}};
+  const auto limited = [](const Parsed& p) {
+    EXPECT_NE(p.spec.constraint.index(), 0);
+  };
   return {
       {kGenerate, "model", "tiny", none,
        [](const Parsed& p) { EXPECT_EQ(p.style.model, "tiny"); }},
@@ -317,6 +321,16 @@ std::vector<Honoured> HonouredFields() {
        [](const Parsed& p) { EXPECT_EQ(p.spec.priority, 7); }},
       {kGenerate, "request_id", "mine", none,
        [](const Parsed& p) { EXPECT_EQ(p.spec.request_id, "mine"); }},
+      {kGenerate, "response_format", {{"type", "json_object"}}, none, limited},
+      {kGenerate, "structured_outputs", {{"regex", "a+"}}, none, limited},
+      {kGenerate, "guided_json", schema, none, limited},
+      {kGenerate, "guided_regex", "a+", none, limited},
+      {kGenerate, "guided_choice", {"a", "b", "c"}, none, limited},
+      {kGenerate, "guided_grammar", "start: \"a\"", none, limited},
+      {kGenerate, "guided_json_object", true, none, limited},
+      {kGenerate, "json_schema", schema, none, limited},
+      {kGenerate, "regex", "a+", none, limited},
+      {kGenerate, "ebnf", "root ::= \"a\"", none, limited},
   };
 }
 

@@ -32,6 +32,7 @@ struct AnswerStyle {
   bool prompt_logprobs = false;
   bool return_token_ids = false;
   bool tokens_as_token_ids = false;
+  bool names_tool = false;  // the one that must be called
   bool echo = false;
   bool prompt_only = false;  // the answer's own tokens are not shown
   std::vector<uint32_t> stop_token_ids;

@@ -113,7 +113,7 @@ Json StreamedAnswer::ChoiceJson(size_t prompt_index, Choice* choice,
                          : Json();
   json["finish_reason"] = nullptr;
   if (piece->finish.has_value()) {
-    json["finish_reason"] = FinishReasonName(*piece->finish);
+    json["finish_reason"] = FinishReasonName(style_, *piece->finish);
     json["stop_reason"] = StopReason(style_, *piece->finish);
   }
   if (style_.return_token_ids) {

@@ -1,5 +1,6 @@
 #include "frontend/openai/tools.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
 #include <string>
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kTools[] = "tools";
-constexpr char kNoGrammar[] = "structured output is not supported yet";
+constexpr char kChoice[] = "tool_choice";
 
 absl::Status Refuse(const std::string& what, absl::string_view why,
                     const char* field) {
@@ -28,9 +29,8 @@ absl::Status Refuse(const std::string& what, absl::string_view why,
                    field);
 }
 
-// The name of the function that a tool is.
-absl::StatusOr<std::string> ReadTool(const json& tool,
-                                     const std::string& name) {
+// The function that a tool is, without its JSON.
+absl::StatusOr<Tool> ReadTool(const json& tool, const std::string& name) {
   if (!tool.is_object()) {
     return WithField(FieldError(name, tool, "an object"), kTools);
   }
@@ -53,26 +53,56 @@ absl::StatusOr<std::string> ReadTool(const json& tool,
   fields.Object("parameters");
   const bool is_strict = fields.Bool("strict").value_or(false);
   if (!fields.status().ok()) return WithField(fields.status(), kTools);
-  if (is_strict) return Refuse(name + ".function.strict", kNoGrammar, kTools);
-  return *called;
+  return Tool{
+      .name = *called, .json = "", .parameters = "", .is_strict = is_strict};
 }
 
-// Whether the model is told of the tools.
-absl::StatusOr<bool> ReadChoice(const json& request, bool has_tools) {
-  FieldReader reader(request);
-  const json* choice = reader.Find("tool_choice");
-  if (choice == nullptr || *choice == "none") return choice == nullptr;
-  if (choice->is_object() || *choice == "required") {
-    return Refuse(choice->is_object() ? "tool_choice of one tool"
-                                      : "tool_choice \"required\"",
-                  kNoGrammar, "tool_choice");
+// The one tool that {"type": "function", "function": {"name": …}} names.
+absl::StatusOr<std::string> ReadNamedTool(const json& choice,
+                                          const std::vector<Tool>& tools) {
+  FieldReader reader(choice, "tool_choice.");
+  const std::string type = reader.String("type").value_or("function");
+  const json* function = reader.Object("function");
+  LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  if (type != "function" || function == nullptr) {
+    return Refuse(absl::StrCat("tool_choice of type \"", type.substr(0, 32),
+                               "\""),
+                  "it names one function", kChoice);
   }
-  if (*choice != "auto") reader.Fail("tool_choice", "\"none\" or \"auto\"");
-  if (!has_tools) {
-    reader.Fail("tool_choice", "left out where there are no tools");
+  FieldReader fields(*function, "tool_choice.function.");
+  const std::string name = fields.String("name").value_or("");
+  const bool is_there = absl::c_any_of(
+      tools, [&](const Tool& tool) { return tool.name == name; });
+  if (!is_there) fields.Fail("name", "the name of one of the tools");
+  LOCKSTEP_RETURN_IF_ERROR(fields.status());
+  return name;
+}
+
+// What the model may do with the chat's tools; it is not told of any where it
+// may do nothing.
+absl::Status ReadChoice(const json& request, ChatPrompt* chat) {
+  FieldReader reader(request);
+  const json* choice = reader.Find(kChoice);
+  if (choice == nullptr) return absl::OkStatus();
+  if (*choice == "none") {
+    chat->tools.clear();
+    return absl::OkStatus();
+  }
+  const bool is_named = choice->is_object();
+  if (!is_named && *choice != "auto" && *choice != "required") {
+    reader.Fail(kChoice,
+                "\"none\", \"auto\", \"required\" or one function's name");
+  }
+  if (chat->tools.empty()) {
+    reader.Fail(kChoice, "left out where there are no tools");
   }
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
-  return true;
+  chat->must_call = *choice != "auto";
+  if (!is_named) return absl::OkStatus();
+  auto named = ReadNamedTool(*choice, chat->tools);
+  if (!named.ok()) return WithField(named.status(), kChoice);
+  chat->required_tool = *std::move(named);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -87,17 +117,22 @@ absl::Status ReadTools(const json& request, absl::string_view body,
   std::vector<std::string> names;
   for (size_t i = 0; i < number; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        names.emplace_back(),
+        chat->tools.emplace_back(),
         ReadTool((*tools)[i], absl::StrCat(kTools, "[", i, "]")));
+    names.push_back(chat->tools.back().name);
   }
   const absl::Status status = CheckToolNames(kTools, names);
   if (!status.ok()) return WithField(status, kTools);
-  LOCKSTEP_ASSIGN_OR_RETURN(const bool is_told,
-                            ReadChoice(request, number > 0));
-  if (!is_told || number == 0) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(ReadChoice(request, chat));
+  if (chat->tools.empty()) return absl::OkStatus();
   const nlohmann::ordered_json ordered = OrderedMember(body, kTools);
   for (size_t i = 0; i < number; ++i) {
-    chat->tools.push_back({std::move(names[i]), ordered[i].dump()});
+    Tool& tool = chat->tools[i];
+    tool.json = ordered[i].dump();
+    const auto& function = ordered[i]["function"];
+    const auto schema = function.find("parameters");
+    const bool has_schema = schema != function.end() && !schema->is_null();
+    if (has_schema) tool.parameters = schema->dump();
   }
   return absl::OkStatus();
 }

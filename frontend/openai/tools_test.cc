@@ -35,6 +35,37 @@ TEST(Tools, ToolsKeepTheOrderOfTheirKeys) {
   EXPECT_EQ(chat.template_arguments, R"({"z":1,"y":2})");
 }
 
+TEST(Tools, WhatMustBeCalledIsKnown) {
+  const json tools = {
+      {{"type", "function"},
+       {"function",
+        {{"name", "f"},
+         {"strict", true},
+         {"parameters", {{"type", "object"}}}}}},
+      {{"type", "function"}, {"function", {{"name", "g"}}}}};
+  const auto chat = [&](const json& choice) {
+    json request = LeastRequest(kChat);
+    request["tools"] = tools;
+    if (!choice.is_null()) request["tool_choice"] = choice;
+    const Parsed parsed = Parse(kChat, request);
+    EXPECT_TRUE(parsed.status.ok()) << parsed.status;
+    return std::get<ChatPrompt>(parsed.spec.prompt.prompt);
+  };
+  const ChatPrompt automatic = chat(nullptr);
+  EXPECT_FALSE(automatic.must_call);
+  EXPECT_TRUE(automatic.tools[0].is_strict);
+  EXPECT_EQ(automatic.tools[0].parameters, R"({"type":"object"})");
+  EXPECT_FALSE(automatic.tools[1].is_strict);
+  EXPECT_EQ(automatic.tools[1].parameters, "");
+  EXPECT_TRUE(chat("required").must_call);
+  EXPECT_EQ(chat("required").required_tool, "");
+  const ChatPrompt named =
+      chat({{"type", "function"}, {"function", {{"name", "g"}}}});
+  EXPECT_TRUE(named.must_call);
+  EXPECT_EQ(named.required_tool, "g");
+  EXPECT_TRUE(chat("none").tools.empty());
+}
+
 TEST(Tools, ToolsThatAreNoneAreNamed) {
   const auto function = [](json more) {
     more["name"] = "f";
@@ -65,22 +96,23 @@ TEST(Tools, ToolsThatAreNoneAreNamed) {
       {{{"tools", two}},
        "tools",
        "tools[1] is named \"f\", as one before it is."},
-      {{{"tools", function({{"strict", true}})}},
-       "tools",
-       "tools[0].function.strict is not supported: structured output is not "
-       "supported yet."},
-      {{{"tools", one}, {"tool_choice", "required"}},
-       "tool_choice",
-       "tool_choice \"required\" is not supported: structured output is not "
-       "supported yet."},
       {{{"tools", one},
-        {"tool_choice", {{"type", "function"}, {"function", {{"name", "f"}}}}}},
+        {"tool_choice", {{"type", "function"}, {"function", {{"name", "g"}}}}}},
        "tool_choice",
-       "tool_choice of one tool is not supported: structured output is not "
-       "supported yet."},
+       "tool_choice.function.name is \"g\"; it must be the name of one of the "
+       "tools."},
+      {{{"tools", one}, {"tool_choice", {{"type", "allowed_tools"}}}},
+       "tool_choice",
+       "tool_choice of type \"allowed_tools\" is not supported: it names one "
+       "function."},
       {{{"tools", one}, {"tool_choice", "any"}},
        "tool_choice",
-       "tool_choice is \"any\"; it must be \"none\" or \"auto\"."},
+       "tool_choice is \"any\"; it must be \"none\", \"auto\", \"required\" or "
+       "one function's name."},
+      {{{"tool_choice", "required"}},
+       "tool_choice",
+       "tool_choice is \"required\"; it must be left out where there are no "
+       "tools."},
       {{{"tool_choice", "auto"}},
        "tool_choice",
        "tool_choice is \"auto\"; it must be left out where there are no "

@@ -63,7 +63,7 @@ Json WholeAnswer::ChoiceJson(size_t prompt_index, uint32_t index) {
       style_.logprobs
           ? LogprobsWriter(&style_, tokenizer_).Write(choice.logprobs)
           : Json();
-  json["finish_reason"] = FinishReasonName(choice.finish);
+  json["finish_reason"] = FinishReasonName(style_, choice.finish);
   json["stop_reason"] = StopReason(style_, choice.finish);
   if (style_.return_token_ids) json["token_ids"] = choice.token_ids;
   if (style_.endpoint == kCompletions) {

@@ -14,7 +14,7 @@
 namespace lockstep::testing {
 namespace {
 
-constexpr absl::Duration kTimeout = absl::Seconds(60);
+constexpr absl::Duration kTimeout = absl::Seconds(120);
 
 std::string Variable(const char* name) {
   const char* value = getenv(name);

@@ -90,12 +90,16 @@ class ToolsTest(unittest.TestCase):
             client().chat.completions.create(model="fake", messages=[{"role": "user", "content": "busy 9 python"}])
         self.assertEqual(raised.exception.body["reason"], "QUEUE_FULL_REQUESTS")
 
-    def test_what_is_not_supported_yet_is_named(self):
-        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
-            with self.assertRaises(openai.BadRequestError) as raised:
-                create(tool_choice=choice)
-            self.assertEqual(raised.exception.code, "unsupported_parameter")
-            self.assertEqual(raised.exception.param, "tool_choice")
+    def test_a_named_call_stops(self):
+        asked = create(tool_choice={"type": "function", "function": {"name": "get_weather"}})
+        self.assertEqual(asked.choices[0].finish_reason, "stop")
+        self.assertEqual(create(tool_choice="required").choices[0].finish_reason, "tool_calls")
+
+    def test_what_is_not_supported_is_named(self):
+        with self.assertRaises(openai.BadRequestError) as raised:
+            create(tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}})
+        self.assertEqual(raised.exception.code, "unsupported_parameter")
+        self.assertEqual(raised.exception.param, "tool_choice")
 
 
 if __name__ == "__main__":
