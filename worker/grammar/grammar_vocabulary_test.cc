@@ -136,6 +136,11 @@ NUMBER: /[0-9]+/
   EXPECT_EQ(Takes(grammar, "let x = 1+22"), "whole");
   EXPECT_EQ(Takes(grammar, "let x = 1+"), "part");
   EXPECT_EQ(Takes(grammar, "let 1"), "up to 4");
+  // None of these is a rule's.
+  EXPECT_EQ(Takes(Lark("start: \"temperature=\" /temperature=./ "
+                       "// temperature=1"),
+                  "temperature=temperature=1"),
+            "whole");
 }
 
 TEST_F(GrammarVocabularyTest, OnlyAWholeAnswerMayEnd) {
@@ -158,7 +163,7 @@ TEST_F(GrammarVocabularyTest, NoTextHasASpecialToken) {
   EXPECT_TRUE(Allows(matcher, kTinyEos));  // the empty text is whole
   EXPECT_FALSE(Allows(matcher, 0));
   EXPECT_FALSE(Allows(matcher, 1));
-  EXPECT_FALSE(Allows(matcher, 3 + 0xff));  // no UTF-8
+  EXPECT_FALSE(Allows(matcher, 3 + 0xff));        // no UTF-8
   EXPECT_FALSE(Allows(matcher, kVocabSize - 1));  // no token
   EXPECT_TRUE(Allows(matcher, TinyIds("x")[0]));
 }
@@ -222,6 +227,8 @@ TEST_F(GrammarVocabularyTest, RefusesWhatIsBadAndSaysWhy) {
       {Lark("begin: \"a\""), {"start"}},
       {Lark("start: <|nobody|>"), {"nobody"}},
       {Lark("start: start"), {""}},
+      {Lark("start[temperature=0.5]: \"a\""), {"temperature is not supported"}},
+      {Lark("start: x\nx[lazy, temperature = 1]: /a+/"), {"temperature"}},
       {Lark("start: %json {\"type\": \"strin\"}"), {"strin"}},
   };
   for (const auto& row : rows) {

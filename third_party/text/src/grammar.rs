@@ -7,6 +7,7 @@ use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::earley::SlicedBiasComputer;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
+use regex::Regex;
 use serde_json::{json, Value};
 
 use crate::vocabulary::{NONE, SPECIAL};
@@ -159,12 +160,28 @@ fn without_anchors(regex: &str) -> &str {
     }
 }
 
+/// Rules that ask for a temperature of their own would be taken without one.
+fn check_lark(source: &str) -> Result<(), Error> {
+    // Texts, comments and regular expressions are passed over whole.
+    let pattern = r#"(?s)"(?:\\.|[^"\\])*"|(?-s:(?:#|//).*)|/(?:\\.|[^/\\])+/|\b(temperature)\s*="#;
+    let has_temperature = Regex::new(pattern)?
+        .captures_iter(source)
+        .any(|found| found.get(1).is_some());
+    if has_temperature {
+        return Err("a rule's temperature is not supported; the request has one".into());
+    }
+    Ok(())
+}
+
 fn compile(factory: &ParserFactory, kind: u32, source: &str) -> Result<Matcher, Error> {
     check_shape(source)?;
     let grammar = match kind {
         JSON_SCHEMA => TopLevelGrammar::from_json_schema(json_schema(source)?),
         REGEX => TopLevelGrammar::from_regex(without_anchors(source)),
-        LARK => TopLevelGrammar::from_lark(source.to_owned()),
+        LARK => {
+            check_lark(source)?;
+            TopLevelGrammar::from_lark(source.to_owned())
+        }
         _ => return Err(format!("grammars of kind {kind} are not known").into()),
     };
     let parser = factory.create_parser(grammar).map_err(said)?;
