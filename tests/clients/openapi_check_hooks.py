@@ -10,6 +10,10 @@ MOST_STOP_BYTES = 1024
 MOST_CHARACTERS = 500
 MOST_ID = 255
 
+FREE_CONSTRAINTS = ("guided_choice", "guided_json_object")
+# What they say may be wrong in ways that no schema tells.
+WRITTEN_CONSTRAINTS = ("structured_outputs", "guided_json", "guided_regex", "guided_grammar", "json_schema", "regex", "ebnf")
+
 
 def is_set(body, name):
     return body.get(name) is not None
@@ -30,6 +34,23 @@ def contradicts_itself(body):
         or any(is_nothing_in_32_bits(body.get(name)) for name in ("top_p", "repetition_penalty"))
         or (body.get("tool_choice") == "auto" and not names)
         or len(set(names)) < len(names)
+        or constraints_contradict(body)
+    )
+
+
+def constraints_contradict(body):
+    """With each other, or with the rest; or say what may be refused."""
+    formatted = body.get("response_format") or {"type": "text"}
+    asked = [name for name in FREE_CONSTRAINTS if body.get(name)]
+    asked += ["response_format"] * (formatted["type"] != "text")
+    choice = body.get("tool_choice")
+    calls = choice == "required" or isinstance(choice, dict)
+    return (
+        any(is_set(body, name) for name in WRITTEN_CONSTRAINTS)
+        or formatted["type"] == "json_schema"
+        or len(asked) > 1
+        or (bool(asked) and body.get("ignore_eos") is True)
+        or calls  # of tools whose schemas may be refused
     )
 
 
