@@ -53,9 +53,9 @@ bench_serving() {
     shift
   done
   install
-  build //bench:serving_bench //worker:worker //frontend:gateway
+  build //bench/serving:serving_bench //worker:worker //frontend:gateway
   if [ -n "$target" ]; then
-    bazel-bin/bench/serving_bench --target="$target" ${model:+"$model"} "${engine[@]}" "${clients[@]}"
+    bazel-bin/bench/serving/serving_bench --target="$target" ${model:+"$model"} "${engine[@]}" "${clients[@]}"
     return
   fi
 
@@ -69,7 +69,7 @@ bench_serving() {
   worker=$started
   start_somewhere gateway bazel-bin/frontend/gateway "$model" --workers="127.0.0.1:$port" --http_listen=
   gateway=$started
-  bazel-bin/bench/serving_bench --target="127.0.0.1:$port" "$model" "${engine[@]}" "${clients[@]}"
+  bazel-bin/bench/serving/serving_bench --target="127.0.0.1:$port" "$model" "${engine[@]}" "${clients[@]}"
 }
 
 bench_gateway() {

@@ -264,7 +264,7 @@ class LockstepTest(unittest.TestCase):
     def test_bench_serves_while_clients_ask(self):
         for server in ("worker/worker", "frontend/gateway"):
             self.program(f"bazel-bin/{server}", SERVER.replace("BEHAVIOUR", SERVES_SOMEWHERE))
-        self.program("bazel-bin/bench/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
+        self.program("bazel-bin/bench/serving/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
         status, _, _ = self.run_to_end("bench", "serving", "--model=m", "--clients", "4", "--threads=2")
         self.assertEqual(status, 0)
         self.assertEqual(
@@ -286,7 +286,7 @@ class LockstepTest(unittest.TestCase):
         self.assertIn("the worker does not start", err)
 
     def test_bench_loads_a_gateway_that_is_there(self):
-        self.program("bazel-bin/bench/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
+        self.program("bazel-bin/bench/serving/serving_bench", SERVER.replace("BEHAVIOUR", ENDS))
         status, _, _ = self.run_to_end("bench", "serving", "--target=host:1", "--json")
         self.assertEqual(status, 0)
         self.assertEqual(self.events(), ["serving_bench --target=host:1 --json"])

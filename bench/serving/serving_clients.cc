@@ -1,4 +1,4 @@
-#include "bench/serving_clients.h"
+#include "bench/serving/serving_clients.h"
 
 #include <absl/strings/str_cat.h>
 #include <grpcpp/alarm.h>

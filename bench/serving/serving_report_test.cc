@@ -1,4 +1,4 @@
-#include "bench/serving_report.h"
+#include "bench/serving/serving_report.h"
 
 #include <gtest/gtest.h>
 

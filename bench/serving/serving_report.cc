@@ -1,4 +1,4 @@
-#include "bench/serving_report.h"
+#include "bench/serving/serving_report.h"
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>

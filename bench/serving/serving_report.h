@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/serving_clients.h"
+#include "bench/serving/serving_clients.h"
 #include "bench/traffic.h"
 #include "bench/workload_runner.h"
 
