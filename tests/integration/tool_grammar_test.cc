@@ -1,6 +1,7 @@
-// What a grammar of the gateway's lets a model write, the gateway's parsers read
-// back: thoughts, then calls of the tools that were offered, with arguments of
-// their schemas. Each format is walked at random; a failure prints its seed.
+// What a grammar of the gateway's lets a model write, the gateway's parsers
+// read back: thoughts, then calls of the tools that were offered, with
+// arguments of their schemas. Each format is walked at random; a failure prints
+// its seed.
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
@@ -28,6 +29,7 @@ using Json = nlohmann::json;
 
 constexpr int kWalks = 12;
 constexpr int kMostTokens = 2000;
+constexpr int kNumBytes = 256;
 
 const Json kWeather = {
     {"type", "object"},
@@ -52,7 +54,7 @@ struct Writer {
 class Walker {
  public:
   Walker(const Writer& writer, uint32_t seed) : writer_(writer), random_(seed) {
-    for (int byte = 0; byte < 256; ++byte) {
+    for (int byte = 0; byte < kNumBytes; ++byte) {
       Add(std::string(1, static_cast<char>(byte)), false);
     }
     dialect_ = {.format = writer.format.tools,
@@ -66,8 +68,7 @@ class Walker {
     }
     end_ = static_cast<uint32_t>(texts_.size());
     Add("<end>", true);
-    vocabulary_ =
-        *GrammarVocabulary::Create(tokens_, texts_.size(), {end_});
+    vocabulary_ = *GrammarVocabulary::Create(tokens_, texts_.size(), {end_});
   }
 
   // An answer, up to its end; empty and a failure where there is none.
@@ -114,23 +115,23 @@ class Walker {
     return !::testing::Test::HasFailure();
   }
 
-  // Of the ids that may come any; the end, where it may, half of the time.
+  // Of the ids that may come any; a mark or the end, where one may, half of the
+  // time: what is free has an end soon.
   std::optional<uint32_t> Next(GrammarMatcher& matcher) {
-    std::vector<uint32_t> mask(NumMaskWords(texts_.size())), allowed;
+    std::vector<uint32_t> mask(NumMaskWords(texts_.size())), bytes, marks;
     EXPECT_TRUE(matcher.FillMask(absl::MakeSpan(mask)).ok());
-    bool may_end = false;
     for (uint32_t id = 0; id < texts_.size(); ++id) {
       if ((mask[id / 32] >> (id % 32) & 1) == 0) continue;
-      if (id == end_) {
-        may_end = true;
-      } else {
-        allowed.push_back(id);
-      }
+      (id < kNumBytes ? bytes : marks).push_back(id);
     }
-    if (may_end && (allowed.empty() || random_() % 2 == 0)) return std::nullopt;
-    EXPECT_FALSE(allowed.empty());
-    if (allowed.empty()) return std::nullopt;
-    return allowed[random_() % allowed.size()];
+    const bool takes_mark =
+        bytes.empty() || (!marks.empty() && random_() % 2 == 0);
+    const std::vector<uint32_t>& choices = takes_mark ? marks : bytes;
+    EXPECT_FALSE(choices.empty());
+    if (choices.empty()) return std::nullopt;
+    const uint32_t id = choices[random_() % choices.size()];
+    if (id == end_) return std::nullopt;
+    return id;
   }
 
   const Writer writer_;
@@ -219,11 +220,6 @@ AnswerLimits MustCall(bool several) {
 
 class ToolGrammarTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    SCOPED_TRACE(absl::StrCat("seed ", seed_));
-    ::testing::Test::RecordProperty("seed", static_cast<int>(seed_));
-  }
-
   static void ExpectGoodCalls(const Reading& reading, bool several) {
     EXPECT_TRUE(reading.all_are_whole);
     EXPECT_EQ(reading.all.content, "");
@@ -242,6 +238,8 @@ class ToolGrammarTest : public ::testing::Test {
   }
 
   const uint32_t seed_ = std::random_device()();
+  const ::testing::ScopedTrace trace_{__FILE__, __LINE__,
+                                      absl::StrCat("seed ", seed_)};
 };
 
 TEST_F(ToolGrammarTest, ForcedCallsAreReadBack) {
@@ -250,8 +248,7 @@ TEST_F(ToolGrammarTest, ForcedCallsAreReadBack) {
     for (int i = 0; i < kWalks; ++i) {
       const bool several = i % 2 == 0;
       const std::string text = walker.Answer(MustCall(several));
-      SCOPED_TRACE(absl::StrCat(writer.format.ToString(), ", seed ", seed_,
-                                ": ", text));
+      SCOPED_TRACE(absl::StrCat(writer.format.ToString(), ": ", text));
       ExpectGoodCalls(Read(writer, text), several);
       if (HasFailure()) return;
     }
