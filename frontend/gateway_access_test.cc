@@ -84,7 +84,8 @@ TEST_F(GatewayAccessTest, HttpAnswersThoseWithAKey) {
                      "Bearer KEY\"."},
                     {"type", "authentication_error"},
                     {"param", nullptr},
-                    {"code", "invalid_api_key"}}}}));
+                    {"code", "invalid_api_key"},
+                    {"reason", "INVALID_API_KEY"}}}}));
   EXPECT_TRUE(absl::StrContains(refused.head, "\r\nwww-authenticate: bearer"));
   EXPECT_EQ(Complete(Field("not-a-key-at-all")).status, 401);
 }

@@ -1,7 +1,11 @@
 #include "frontend/security.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+#include <absl/synchronization/mutex.h>
 #include <gflags/gflags.h>
+#include <glog/logging.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,6 +23,35 @@ using ::lockstep::testing::WriteFile;
 
 constexpr char kFirst[] = "Bearer aaaaaaaaaaaaaaaa";
 constexpr char kSecond[] = "Bearer bbbbbbbbbbbbbbbb";
+
+// What is logged while it lives.
+class LogOfTest final : public google::LogSink {
+ public:
+  LogOfTest() { google::AddLogSink(this); }
+  ~LogOfTest() override { google::RemoveLogSink(this); }
+  LogOfTest(const LogOfTest&) = delete;
+  LogOfTest& operator=(const LogOfTest&) = delete;
+
+  // All of it, once it has these words.
+  std::string Await(absl::string_view words) {
+    const auto has_words = [&] { return absl::StrContains(text_, words); };
+    absl::MutexLock lock(&mutex_, absl::Condition(&has_words));
+    return text_;
+  }
+
+ private:
+  using google::LogSink::send;
+  void send(google::LogSeverity /*severity*/, const char* /*full_filename*/,
+            const char* /*base_filename*/, int /*line*/,
+            const google::LogMessageTime& /*time*/, const char* message,
+            size_t size) override {
+    absl::MutexLock lock(&mutex_);
+    absl::StrAppend(&text_, absl::string_view(message, size), "\n");
+  }
+
+  absl::Mutex mutex_;
+  std::string text_;
+};
 
 class SecurityTest : public ::testing::Test {
  protected:
@@ -47,16 +80,9 @@ TEST_F(SecurityTest, KeysAreReadAgainAndABadFileKeepsTheOld) {
   while (!access.Check(kSecond).ok()) std::this_thread::yield();
   EXPECT_FALSE(access.Check(kFirst).ok());
 
-  ::testing::internal::CaptureStderr();
+  LogOfTest log;
   WriteFile(options_.api_keys_file, "bob secretsecretsecret nonsense\n");
-  std::string logged;
-  do {
-    logged += ::testing::internal::GetCapturedStderr();
-    ::testing::internal::CaptureStderr();
-    std::this_thread::yield();
-  } while (logged.find("What was read before stays in force.") ==
-           std::string::npos);
-  ::testing::internal::GetCapturedStderr();
+  const std::string logged = log.Await("What was read before stays in force.");
   EXPECT_NE(logged.find("line 1 of --api_keys_file: what follows the key must "
                         "be"),
             std::string::npos)

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/error_reason.h"
 #include "frontend/routing/policy/round_robin.h"
 #include "tests/testing/fake_worker.h"
 
@@ -74,15 +75,17 @@ TEST_F(GroupSetTest, RequestsGoToEveryGroupThatIsReady) {
   AwaitReady(0);
   EXPECT_TRUE(Picked().empty());
   AwaitTurns(2);
-  EXPECT_EQ(groups_.Model().status(),
-            absl::UnavailableError(absl::StrCat(
-                "none of 2 workers is ready: the worker at ", addresses_[0],
-                " is not ready: it is starting or leaving.")));
+  EXPECT_EQ(
+      groups_.Model().status(),
+      MakeError(ErrorReason::kUnavailable,
+                absl::StrCat("none of 2 workers is ready: the worker at ",
+                             addresses_[0],
+                             " is not ready: it is starting or leaving.")));
 }
 
 TEST_F(GroupSetTest, SaysThatItKnowsNone) {
-  EXPECT_EQ(groups_.Model().status(),
-            absl::UnavailableError("no worker is known yet."));
+  EXPECT_EQ(groups_.Model().status(), MakeError(ErrorReason::kWorkerUnreachable,
+                                                "no worker is known yet."));
 }
 
 TEST_F(GroupSetTest, ExcludedOnesAreNotPicked) {

@@ -129,8 +129,8 @@ TEST(WorkerClient, WordsForEachEnd) {
             MakeError(ErrorReason::kWorkerUnreachable,
                       "the worker at host:1 is unavailable: words"));
   EXPECT_EQ(describe(grpc::StatusCode::CANCELLED),
-            absl::UnavailableError(
-                "the worker at host:1 gave the request up; try again."));
+            MakeError(ErrorReason::kWorkerUnreachable,
+                      "the worker at host:1 gave the request up; try again."));
   EXPECT_EQ(describe(grpc::StatusCode::DEADLINE_EXCEEDED).code(),
             absl::StatusCode::kDeadlineExceeded);
 }
