@@ -7,6 +7,8 @@
 #include <cstdio>
 
 #include "common/grpc_server.h"
+#include "common/health/health_board.h"
+#include "common/health/health_server.h"
 #include "common/security/grpc_credentials.h"
 #include "common/security/tls_flags.h"
 #include "common/status_macros.h"
@@ -22,6 +24,12 @@ constexpr size_t kQueue = 1024;
 constexpr int kGraceMs = 10'000;
 
 absl::Status Serve(const TokenizerOptions& options) {
+  HealthBoard health;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto health_server,
+      StartHealthServer(options.health_listen, &health,
+                        {v1::Tokenizer::service_full_name()}));
+  health.Enter(Phase::kLoading, options.model);
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
   TokenizerService service(tokenizer.get(), {.threads = options.threads,
                                              .queue = {.tasks = kQueue}});
@@ -34,12 +42,14 @@ absl::Status Serve(const TokenizerOptions& options) {
                          .credentials = MakeServerCredentials(tls.get())}));
   TerminationSignals signals({});
   server->SetServing(true);
+  health.Enter(Phase::kReady);
   const std::string host = options.listen.substr(0, options.listen.rfind(':'));
   std::printf("tokenizer: serving %s on %s:%d\n", options.model.c_str(),
               host.c_str(), server->port());
   std::fflush(stdout);
 
   signals.AwaitFirst();
+  health.Enter(Phase::kDraining);
   server->SetServing(false);
   server->Shutdown(kGraceMs);
   return absl::OkStatus();

@@ -13,6 +13,10 @@ DEFINE_string(model, "",
               "a GGUF file.");
 DEFINE_string(listen, "0.0.0.0:50054",
               "host:port of the gRPC server; port 0 takes a free one.");
+DEFINE_string(health_listen, "",
+              "host:port of a health service of its own, in plain text, which "
+              "answers from the start on; port 0 takes a free one. Empty: "
+              "health is asked for at --listen alone.");
 DEFINE_int32(threads, 2, "Threads that encode, decode and render; 1 to 256.");
 
 namespace lockstep {
@@ -27,13 +31,18 @@ absl::Status Check(const TokenizerOptions& options) {
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("threads", options.threads, 1, kMaxThreads));
+  if (!options.health_listen.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
+        "health_listen", options.health_listen, /*least_port=*/0));
+  }
   return CheckAddressFlag("listen", options.listen, /*least_port=*/0);
 }
 
 }  // namespace
 
 std::string TokenizerOptions::ToString() const {
-  return absl::StrCat("model=", model, " listen=", listen, " threads=", threads,
+  return absl::StrCat("model=", model, " listen=", listen,
+                      " health_listen=", health_listen, " threads=", threads,
                       " tls=", lockstep::ToString(tls));
 }
 
@@ -43,6 +52,7 @@ absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
   TokenizerOptions options;
   options.model = FLAGS_model;
   options.listen = FLAGS_listen;
+  options.health_listen = FLAGS_health_listen;
   options.threads = FLAGS_threads;
   LOCKSTEP_ASSIGN_OR_RETURN(options.tls, ServerTlsFilesFromFlags());
   LOCKSTEP_RETURN_IF_ERROR(Check(options));

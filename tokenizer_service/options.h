@@ -10,9 +10,10 @@ namespace lockstep {
 
 // What the binary `tokenizer` is told, checked.
 struct TokenizerOptions {
-  std::string model;   // a Hugging Face folder or a GGUF file
-  std::string listen;  // host:port
-  int threads = 0;     // that work on text
+  std::string model;          // a Hugging Face folder or a GGUF file
+  std::string listen;         // host:port
+  std::string health_listen;  // host:port; empty: no port of its own
+  int threads = 0;            // that work on text
   TlsFiles tls;
 
   std::string ToString() const;

@@ -3,6 +3,7 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -10,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "common/health.pb.h"
 #include "tests/testing/process.h"
+#include "tests/testing/wait_for_health.h"
 #include "tokenizer_service/remote_tokenizer.h"
 
 namespace lockstep {
@@ -45,6 +48,24 @@ TEST(TokenizerProcess, ServesUntilItIsTold) {
   }
 }
 
+TEST(TokenizerProcess, TellsOfItsHealthOnAPortOfItsOwn) {
+  const auto process = Process::Start(
+      kBinary, {absl::StrCat("--model=", kModel), "--listen=127.0.0.1:0",
+                "--health_listen=127.0.0.1:0"});
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto line = (*process)->WaitForLine("health on port ", kTimeout);
+  ASSERT_TRUE(line.ok()) << line.status();
+  const auto channel = grpc::CreateChannel(
+      absl::StrCat("127.0.0.1:", line->substr(line->rfind(' ') + 1)),
+      grpc::InsecureChannelCredentials());
+  for (const char* service : {"liveness", "readiness"}) {
+    testing::WaitForHealth(channel, service,
+                           grpc::health::v1::HealthCheckResponse::SERVING);
+  }
+  (*process)->Signal(SIGTERM);
+  EXPECT_EQ((*process)->WaitForExit(kTimeout).value_or(-1), 0);
+}
+
 TEST(TokenizerProcess, TakesFlagsFromTheEnvironment) {
   const auto process = Process::Start(kBinary, {"--listen=127.0.0.1:0"},
                                       {{"LOCKSTEP_MODEL", kModel}});
@@ -60,6 +81,8 @@ TEST(TokenizerProcess, SaysInOneSentenceWhyItDoesNotStart) {
       {{}, "tokenizer: --model is not set"},
       {{"--model=x", "--listen=nowhere"}, "tokenizer: --listen is \"nowhere\""},
       {{"--model=x", "--listen=h:70000"}, "tokenizer: --listen is \"h:70000\""},
+      {{"--model=x", "--health_listen=9"},
+       "tokenizer: --health_listen is \"9\""},
       {{"--model=x", "--threads=0"}, "tokenizer: --threads is 0"},
       {{"--model=x", "y"}, "tokenizer: \"y\" is no flag"},
       {{"--model=/does/not/exist"}, "/does/not/exist"},
