@@ -17,7 +17,11 @@ FOLDERS = sorted(path.parent for path in (DEPLOY / "kustomize").glob("*/manifest
 HEALTH_SERVICES = {
     "gateway": {"liveness", "readiness"},
     "worker": {"liveness", "readiness"},
-    "tokenizer": {"lockstep.v1.Tokenizer"},  # of its own port
+    "tokenizer": {"liveness", "readiness"},
+}
+FILE_FLAGS = {
+    "api_keys_file", "tls_certificate", "tls_key", "tls_client_ca", "worker_tls_ca", "tokenizer_tls_ca",
+    "client_tls_certificate", "client_tls_key",
 }
 # What a tokenizer's running calls get; a constant of its main.cc.
 TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
@@ -156,6 +160,43 @@ class ManifestsTest(unittest.TestCase):
                     self.assertTrue(pod.flags["model"].startswith(mounts["models"]["mountPath"]), pod.name)
                     self.assertTrue(mounts["models"]["readOnly"], pod.name)
 
+    def test_files_of_tls_and_keys_are_mounted_for_the_group_alone(self):
+        for _, pods in self.each():
+            for pod in pods:
+                mounts = {mount["mountPath"]: mount["name"] for mount in pod.container.get("volumeMounts", [])}
+                volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
+                for flag in FILE_FLAGS & set(pod.flags):
+                    folder = pod.flags[flag].rpartition("/")[0]
+                    self.assertEqual(volumes[mounts[folder]]["secret"]["defaultMode"], 0o440, f"{pod.name} {flag}")
+
+    def test_gateways_speak_tls_where_it_is_spoken_and_know_the_names(self):
+        for objects, pods in self.each():
+            by_program = {pod.program: pod for pod in pods}
+            certificates = manifests.of_kind(objects, "Certificate")
+            names = {each["spec"]["secretName"]: each["spec"]["dnsNames"] for each in certificates}
+            gateway = by_program["gateway"].flags
+            for program in ("worker", "tokenizer"):
+                server = by_program.get(program)
+                if server is None:
+                    continue
+                self.assertEqual("tls_certificate" in server.flags, f"{program}_tls_ca" in gateway)
+                if "tls_client_ca" not in server.flags:
+                    continue
+                self.assertIn("client_tls_certificate", gateway)
+                (secret,) = (v["secret"]["secretName"] for v in server.spec["volumes"] if v["name"] == "tls")
+                expected = gateway["worker_tls_name"] if program == "worker" else gateway["tokenizer_address"].split(":")[0]
+                self.assertEqual(secret, f"{expected}-tls")
+                if names:
+                    self.assertEqual(names[secret], [expected])
+
+    def test_services_say_which_ports_are_without_tls(self):
+        for objects, pods in self.each():
+            for service in manifests.of_kind(objects, "Service"):
+                (pod, *_) = (each for each in pods if each.is_selected_by(service["spec"]["selector"]))
+                for port in service["spec"]["ports"]:
+                    if port["name"] == "grpc":
+                        self.assertEqual("appProtocol" in port, "tls_certificate" not in pod.flags, pod.name)
+
     def test_groups_start_and_end_as_one(self):
         for objects, _ in self.each():
             for group in manifests.of_kind(objects, "LeaderWorkerSet"):
@@ -206,6 +247,8 @@ class ChartTest(unittest.TestCase):
             ("model.volume.hostPath.path=/var/lib/models", "volume"),
             ("model.path=/models/m.gguf", "path"),
             ("routes.http.enabled=true", "parents"),
+            ("tls.internal.issuer.kind=Issuer", "issuer"),
+            ("tls.clients.secret=Not_One", "secret"),
         ):
             with self.subTest(setting=setting):
                 made = subprocess.run(

@@ -90,6 +90,22 @@ name: models
 {{ toYaml $volume }}
 {{- end -}}
 
+{{- /* What a server shows gateways, and wants of them. */ -}}
+{{- define "lockstep.serverTls" -}}
+tls_certificate: /tls/tls.crt
+tls_key: /tls/tls.key
+tls_client_ca: /tls/ca.crt
+{{- end -}}
+
+{{- define "lockstep.tlsVolume" -}}
+{name: tls, secret: {secretName: {{ include "lockstep.name" . }}-tls, defaultMode: 0440}}
+{{- end -}}
+
+{{- /* Of a Service's port: HTTP/2 without TLS, unless there is some. */ -}}
+{{- define "lockstep.h2c" -}}
+{{- if not . }}, appProtocol: kubernetes.io/h2c{{ end -}}
+{{- end -}}
+
 {{- /* Replicas apart, as far as there are hosts and zones. */ -}}
 {{- define "lockstep.spread" -}}
 {{- range $key := list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}

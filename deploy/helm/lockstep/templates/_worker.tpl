@@ -43,11 +43,17 @@ spec:
       livenessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "liveness" "period" 10 "failures" 6) | nindent 8 }}
       volumeMounts:
         - {name: models, mountPath: /models, readOnly: true}
+        {{- if .root.Values.tls.internal.enabled }}
+        - {name: tls, mountPath: /tls, readOnly: true}
+        {{- end }}
         {{- if $worker.shmSize }}
         - {name: shm, mountPath: /dev/shm}
         {{- end }}
   volumes:
     - {{ include "lockstep.modelVolume" .root | nindent 6 | trim }}
+    {{- if .root.Values.tls.internal.enabled }}
+    - {{ include "lockstep.tlsVolume" .of }}
+    {{- end }}
     {{- with $worker.shmSize }}
     - name: shm
       emptyDir: {medium: Memory, sizeLimit: {{ . }}}
