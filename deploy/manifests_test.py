@@ -25,6 +25,9 @@ FILE_FLAGS = {
 }
 # What a tokenizer's running calls get; a constant of its main.cc.
 TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
+LOOKUP_INTERVAL = re.compile(r"interval = absl::Seconds\((\d+)\)")
+NAMES_LAST_S = 5  # the TTL that CoreDNS gives Services' names
+CONNECTING_S = 3  # to a group that has been found, and to check what it is
 
 
 def drain_s(pod):
@@ -48,6 +51,14 @@ class ManifestsTest(unittest.TestCase):
             for pod in pods:
                 ends_s = pod.pre_stop_s + drain_s(pod)
                 self.assertGreaterEqual(pod.grace_s, ends_s + manifests.LEAST_MARGIN_S, pod.name)
+
+    def test_gateways_know_that_a_group_goes_before_it_refuses_them(self):
+        source = (binaries.ROOT / "frontend/routing/dns_discovery.h").read_text()
+        interval_s = int(LOOKUP_INTERVAL.search(source)[1])
+        for _, pods in self.each():
+            for pod in pods:
+                if pod.role == "leader":
+                    self.assertGreaterEqual(pod.pre_stop_s, interval_s + NAMES_LAST_S + CONNECTING_S, pod.name)
 
     def test_groups_have_time_to_form_and_load(self):
         for _, pods in self.each():

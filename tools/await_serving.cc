@@ -1,8 +1,9 @@
 // Waits until a gRPC server says that it serves, by grpc.health.v1's Watch.
 //
-//   await_serving HOST:PORT SECONDS
+//   await_serving HOST:PORT SECONDS [SERVICE]
 //
-// Exit status: 0 once it serves, 1 when the time is over, 2 for a wrong use.
+// Without SERVICE the server as a whole. Exit status: 0 once it serves, 1 when
+// the time is over, 2 for a wrong use.
 
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
@@ -26,6 +27,8 @@ bool IsServing(const grpc::ByteBuffer& response) {
                      bytes.size()) == std::string(kServing, sizeof(kServing));
 }
 
+constexpr size_t kMostServiceBytes = 127;
+
 // Blocks for the one operation in flight.
 bool Completes(grpc::CompletionQueue& queue) {
   void* tag;
@@ -33,7 +36,14 @@ bool Completes(grpc::CompletionQueue& queue) {
   return queue.Next(&tag, &ok) && ok;
 }
 
-bool AwaitServing(const std::string& address, int seconds) {
+// HealthCheckRequest{service}: field 1, its length in one byte.
+std::string RequestFor(const std::string& service) {
+  if (service.empty()) return "";
+  return std::string({0x0a, static_cast<char>(service.size())}) + service;
+}
+
+bool AwaitServing(const std::string& address, int seconds,
+                  const std::string& service) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
@@ -48,9 +58,8 @@ bool AwaitServing(const std::string& address, int seconds) {
   auto call = stub.PrepareCall(&context, kWatch, &queue);
   call->StartCall(nullptr);
   if (!Completes(queue)) return false;
-  // HealthCheckRequest{}: the server as a whole.
-  grpc::Slice nothing;
-  call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
+  grpc::Slice request(RequestFor(service));
+  call->WriteLast(grpc::ByteBuffer(&request, 1), grpc::WriteOptions(), nullptr);
   if (!Completes(queue)) return false;
 
   grpc::ByteBuffer response;
@@ -65,9 +74,11 @@ bool AwaitServing(const std::string& address, int seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3 || std::atoi(argv[2]) <= 0) {
-    std::fprintf(stderr, "usage: await_serving HOST:PORT SECONDS\n");
+  const std::string service = argc > 3 ? argv[3] : "";
+  if (argc < 3 || argc > 4 || std::atoi(argv[2]) <= 0 ||
+      service.size() > kMostServiceBytes) {
+    std::fprintf(stderr, "usage: await_serving HOST:PORT SECONDS [SERVICE]\n");
     return 2;
   }
-  return AwaitServing(argv[1], std::atoi(argv[2])) ? 0 : 1;
+  return AwaitServing(argv[1], std::atoi(argv[2]), service) ? 0 : 1;
 }
