@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/health.pb.h"
+#include "common/program/version.h"
 #include "tests/testing/process.h"
 #include "tests/testing/wait_for_health.h"
 #include "tokenizer_service/remote_tokenizer.h"
@@ -71,6 +72,14 @@ TEST(TokenizerProcess, TakesFlagsFromTheEnvironment) {
                                       {{"LOCKSTEP_MODEL", kModel}});
   ASSERT_TRUE(process.ok()) << process.status();
   EXPECT_TRUE((*process)->WaitForPort(kTimeout).ok()) << (*process)->output();
+}
+
+TEST(TokenizerProcess, SaysWhichVersionItIs) {
+  const auto process = Process::Start(kBinary, {"--version"});
+  ASSERT_TRUE(process.ok()) << process.status();
+  EXPECT_EQ((*process)->WaitForExit(kTimeout).value_or(-1), 0);
+  EXPECT_EQ((*process)->output(),
+            absl::StrCat("tokenizer version ", kVersion, "\n"));
 }
 
 TEST(TokenizerProcess, SaysInOneSentenceWhyItDoesNotStart) {

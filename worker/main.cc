@@ -183,7 +183,8 @@ absl::Status Run(int argc, char** argv) {
 int main(int argc, char** argv) {
   FLAGS_logtostderr = true;
   google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("a rank of a Lockstep worker group.");
+  gflags::SetUsageMessage(
+      "worker --model PATH [--listen HOST:PORT] [--tensor_parallel_size N]");
   const absl::Status status = lockstep::Run(argc, argv);
   if (status.ok()) return 0;
   const std::string message(status.message());

@@ -19,6 +19,7 @@
 
 #include "common/environment_flags.h"
 #include "common/program/config_file.h"
+#include "common/program/version.h"
 #include "common/status_macros.h"
 
 DEFINE_string(config, "",
@@ -142,6 +143,7 @@ void PrintConfig(const Origins& origins) {
 }  // namespace
 
 absl::Status ParseProgramFlags(int argc, char** argv) {
+  gflags::SetVersionString(kVersion);
   Origins origins;
   const std::string path = ConfigPath(argc, argv);
   if (!path.empty()) {
