@@ -23,6 +23,8 @@ FILE_FLAGS = {
     "api_keys_file", "tls_certificate", "tls_key", "tls_client_ca", "worker_tls_ca", "tokenizer_tls_ca",
     "client_tls_certificate", "client_tls_key",
 }
+# What --worker_discovery=kubernetes:… needs; frontend/discovery says so when it is refused.
+ENDPOINTS_RULE = {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]}
 # What a tokenizer's running calls get; a constant of its main.cc.
 TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
 LOOKUP_INTERVAL = re.compile(r"interval = absl::Seconds\((\d+)\)")
@@ -35,6 +37,19 @@ def drain_s(pod):
         return int(pod.flags["drain_timeout"])
     source = (binaries.ROOT / "tokenizer_service/main.cc").read_text()
     return int(TOKENIZER_GRACE.search(source)[1].replace("'", "")) / 1000
+
+
+def place_of_leaders(gateway):
+    """The Service that a gateway follows, and the port: a name where it asks the API server."""
+    how, _, where = gateway.flags["worker_discovery"].partition(":")
+    if how == "dns":
+        name, _, port = where.partition(":")
+        return name, int(port)
+    return where.partition("/")[2], "grpc"
+
+
+def asks_api_server(pod):
+    return pod.flags.get("worker_discovery", "").startswith("kubernetes:")
 
 
 class ManifestsTest(unittest.TestCase):
@@ -53,7 +68,7 @@ class ManifestsTest(unittest.TestCase):
                 self.assertGreaterEqual(pod.grace_s, ends_s + manifests.LEAST_MARGIN_S, pod.name)
 
     def test_gateways_know_that_a_group_goes_before_it_refuses_them(self):
-        source = (binaries.ROOT / "frontend/routing/dns_discovery.h").read_text()
+        source = (binaries.ROOT / "frontend/discovery/dns_discovery.h").read_text()
         interval_s = int(LOOKUP_INTERVAL.search(source)[1])
         for _, pods in self.each():
             for pod in pods:
@@ -112,11 +127,11 @@ class ManifestsTest(unittest.TestCase):
         for objects, pods in self.each():
             services = {each["metadata"]["name"]: each["spec"] for each in manifests.of_kind(objects, "Service")}
             for gateway in (pod for pod in pods if pod.program == "gateway"):
-                _, name, port = gateway.flags["worker_discovery"].split(":")
+                name, port = place_of_leaders(gateway)
                 chosen = [pod for pod in pods if pod.is_selected_by(services[name]["selector"])]
                 self.assertEqual(services[name]["clusterIP"], "None")
                 self.assertEqual({pod.role for pod in chosen}, {"leader"})
-                self.assertEqual({pod.port("grpc") for pod in chosen}, {int(port)})
+                self.assertEqual({pod.port(port) for pod in chosen}, {50052})
                 self.assertEqual(len(chosen), len(manifests.of_kind(objects, "LeaderWorkerSet")))
 
     def test_every_pod_has_one_disruption_budget(self):
@@ -156,11 +171,21 @@ class ManifestsTest(unittest.TestCase):
         for _, pods in self.each():
             for pod in pods:
                 self.assertTrue(pod.spec["securityContext"]["runAsNonRoot"])
-                self.assertFalse(pod.spec["automountServiceAccountToken"])
+                self.assertEqual(pod.spec["automountServiceAccountToken"], asks_api_server(pod))
                 container = pod.container["securityContext"]
                 self.assertTrue(container["readOnlyRootFilesystem"])
                 self.assertFalse(container["allowPrivilegeEscalation"])
                 self.assertEqual(container["capabilities"], {"drop": ["ALL"]})
+
+    def test_roles_are_for_what_asks_and_allow_just_that(self):
+        for objects, pods in self.each():
+            bindings = manifests.of_kind(objects, "RoleBinding")
+            asking = {pod.spec["serviceAccountName"] for pod in pods if asks_api_server(pod)}
+            self.assertEqual({subject["name"] for each in bindings for subject in each["subjects"]}, asking)
+            self.assertEqual(
+                [(role["metadata"]["name"], role["rules"]) for role in manifests.of_kind(objects, "Role")],
+                [(each["roleRef"]["name"], [ENDPOINTS_RULE]) for each in bindings],
+            )
 
     def test_volumes_are_mounted_and_models_only_read(self):
         for _, pods in self.each():
@@ -253,6 +278,7 @@ class ChartTest(unittest.TestCase):
     def test_values_that_cannot_be_are_refused(self):
         for setting, why in (
             ("gateway.replica=3", "replica"),
+            ("gateway.discovery=consul", "discovery"),
             ("worker.resources.cpu=1500m", "cpu"),
             ("worker.nodes=2", "must divide tensorParallelSize"),
             ("model.volume.hostPath.path=/var/lib/models", "volume"),

@@ -10,6 +10,7 @@
 #include "common/error_reason.h"
 #include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
+#include "frontend/discovery/make_discovery.h"
 #include "frontend/gateway_metrics.h"
 #include "frontend/grpc/request_parser.h"
 #include "frontend/openai/error_response.h"
@@ -27,8 +28,9 @@ constexpr int kFlushMs = 100;
 constexpr absl::Duration kEndTimeout = absl::Seconds(1);
 
 std::string WorkersOf(const GatewayOptions& options) {
-  return options.worker_discovery.empty() ? absl::StrJoin(options.workers, ", ")
-                                          : options.worker_discovery;
+  return options.worker_discovery.where.empty()
+             ? absl::StrJoin(options.workers, ", ")
+             : options.worker_discovery.where;
 }
 
 absl::StatusOr<std::unique_ptr<AccessLog>> OpenAccessLog(
@@ -82,6 +84,7 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
           {.max_request_bytes = kMaxRequestBytes,
            .credentials = MakeServerCredentials(gateway->security_->tls())}));
   LOCKSTEP_RETURN_IF_ERROR(gateway->MakeTokenizerWatch());
+  LOCKSTEP_RETURN_IF_ERROR(gateway->MakeDiscovery());
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   gateway->TellMetrics();
   LOG(INFO) << "listening on port " << gateway->ports().grpc
@@ -89,29 +92,31 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
             << "; serving once a worker at " << WorkersOf(options)
             << " is ready";
   gateway->Enter(Phase::kConnecting, WorkersOf(options));
-  LOCKSTEP_RETURN_IF_ERROR(gateway->FindGroups());
+  gateway->FindGroups();
   return gateway;
 }
 
-absl::Status Gateway::FindGroups() {
+absl::Status Gateway::MakeDiscovery() {
+  if (options_.worker_discovery.where.empty()) return absl::OkStatus();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      discovery_,
+      lockstep::MakeDiscovery(options_.worker_discovery,
+                              [this](const std::vector<std::string>& all) {
+                                groups_.SetAddresses(all);
+                              }));
+  return absl::OkStatus();
+}
+
+void Gateway::FindGroups() {
   groups_.Start([this] { OnChange(); });
   if (tokenizer_watch_ != nullptr) {
     tokenizer_watch_->Start([this] { OnChange(); });
   }
-  if (options_.worker_discovery.empty()) {
+  if (discovery_ == nullptr) {
     groups_.SetAddresses(options_.workers);
-    return absl::OkStatus();
+  } else {
+    discovery_->Start();
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const DnsName name,
-      ParseDnsName("worker_discovery", options_.worker_discovery));
-  discovery_ = std::make_unique<DnsDiscovery>(
-      [name] { return Resolve(name); },
-      [this](const std::vector<std::string>& addresses) {
-        groups_.SetAddresses(addresses);
-      });
-  discovery_->Start();
-  return absl::OkStatus();
 }
 
 Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
@@ -131,8 +136,8 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
 absl::Status Gateway::MakeTokenizerWatch() {
   if (options_.tokenizer_address.empty()) return absl::OkStatus();
   const ClientTlsOptions& options = options_.security.tokenizer_tls;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      ClientTls tls, StartClientTls(options.files, options.server_name));
+  LOCKSTEP_ASSIGN_OR_RETURN(ClientTls tls,
+                            StartClientTls(options.files, options.server_name));
   tokenizer_watch_ = std::make_unique<TokenizerWatch>(
       options_.tokenizer_address, std::move(tls));
   return absl::OkStatus();
@@ -166,6 +171,7 @@ void Gateway::TellMetrics() {
                                 .pipeline = &pipeline_,
                                 .ledger = &ledger_,
                                 .openai = &openai_,
+                                .discovery = discovery_.get(),
                                 .http = http_.get()};
   told_metrics_ = metrics_->Register(
       [meters](MetricWriter& writer) { CollectGateway(meters, writer); });

@@ -10,6 +10,7 @@
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
 #include "common/metrics/metric_board.h"
+#include "frontend/discovery/discovery.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/grpc/inference_service.h"
 #include "frontend/http/server.h"
@@ -17,7 +18,6 @@
 #include "frontend/ledger/request_ledger.h"
 #include "frontend/openai/service.h"
 #include "frontend/options.h"
-#include "frontend/routing/dns_discovery.h"
 #include "frontend/routing/group_set.h"
 #include "frontend/security.h"
 #include "frontend/tokenizer_watch.h"
@@ -70,7 +70,8 @@ class Gateway {
   absl::Status StartHttp();
   void TellMetrics();
   absl::Status MakeTokenizerWatch();
-  absl::Status FindGroups();
+  absl::Status MakeDiscovery();
+  void FindGroups();
   // OK: a group is ready, and so is the tokenizer.
   absl::Status Readiness() const;
   void OnChange();  // of it
@@ -90,10 +91,10 @@ class Gateway {
   std::unique_ptr<http::Server> http_;
   std::function<void(const ServedModel&, Ports)> on_serving_;
   HealthBoard* health_ = nullptr;
-  std::unique_ptr<DnsDiscovery> discovery_;  // where groups are found by name
+  std::unique_ptr<Discovery> discovery_;  // null: groups are as they are told
   // Where the tokenizer is a service.
   std::unique_ptr<TokenizerWatch> tokenizer_watch_;
-  absl::Mutex change_mutex_;  // held in OnChange
+  absl::Mutex change_mutex_;                // held in OnChange
   MetricBoard::Registration told_metrics_;  // reads all above
 };
 

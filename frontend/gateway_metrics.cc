@@ -57,6 +57,9 @@ constexpr MetricInfo kMetrics[] = {
      "answers that no group went on with"},
     {"lockstep_gateway_silent_groups_total", kCounter, "",
      "attempts that were ended as the group sent nothing in time"},
+    {"lockstep_gateway_discovery_up", kGauge, "",
+     "1 while looking for groups succeeds; else they stay as they were (1 "
+     "without --worker_discovery)"},
     {"lockstep_gateway_group_ready", kGauge, "group",
      "1 while the group at this address takes requests"},
     {"lockstep_gateway_group_requests_total", kCounter, "group",
@@ -165,6 +168,8 @@ void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer) {
   CollectRequests(gateway, writer);
   CollectGenerations(*gateway.pipeline, writer);
   CollectRouting(*gateway.groups, writer);
+  writer.Add("lockstep_gateway_discovery_up", {},
+             gateway.discovery == nullptr || gateway.discovery->is_up());
   if (gateway.http != nullptr) CollectHttp(*gateway.http, writer);
 }
 

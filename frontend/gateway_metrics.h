@@ -3,9 +3,10 @@
 #include <vector>
 
 #include "common/metrics/metric_writer.h"
-#include "frontend/ledger/request_ledger.h"
+#include "frontend/discovery/discovery.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/http/server.h"
+#include "frontend/ledger/request_ledger.h"
 #include "frontend/openai/service.h"
 #include "frontend/routing/group_set.h"
 
@@ -22,7 +23,8 @@ struct GatewayMeters {
   Pipeline* pipeline = nullptr;
   const RequestLedger* ledger = nullptr;
   const openai::Service* openai = nullptr;
-  const http::Server* http = nullptr;  // null: there is none
+  const Discovery* discovery = nullptr;  // null: there is none
+  const http::Server* http = nullptr;    // null: there is none
 };
 void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer);
 

@@ -12,7 +12,6 @@
 #include "common/flag_check.h"
 #include "common/program/program_flags.h"
 #include "common/status_macros.h"
-#include "frontend/routing/dns_discovery.h"
 #include "frontend/routing/policy/make_policy.h"
 
 DEFINE_string(listen, "0.0.0.0:50051",
@@ -36,9 +35,15 @@ DEFINE_int32(http_max_connections, 16'384,
              "HTTP connections held at once, 1 to 1000000; more are closed.");
 DEFINE_string(workers, "127.0.0.1:50052",
               "host:port of the leader of each worker group, with commas.");
-DEFINE_string(worker_discovery, "",
-              "dns:name:port, in place of --workers: each address of the name "
-              "is a worker group's leader; asked again every 5 seconds.");
+DEFINE_string(
+    worker_discovery, "",
+    "In place of --workers, each address is a worker group's leader: "
+    "dns:name:port, asked for every 5 seconds, or "
+    "kubernetes:namespace/service, whose EndpointSlices are watched.");
+DEFINE_string(service_account, "/var/run/secrets/kubernetes.io/serviceaccount",
+              "Folder of the token and the ca.crt with which the gateway asks "
+              "its cluster's API server, where --worker_discovery is "
+              "kubernetes:…; read again with each request.");
 DEFINE_string(routing_policy, "prefix_affinity",
               "How a request's group is chosen: round_robin, least_load, "
               "prefix_hash or prefix_affinity.");
@@ -106,7 +111,7 @@ absl::Status CheckTokenizer() {
 
 absl::Status CheckWorkers(const std::vector<std::string>& workers) {
   if (!FLAGS_worker_discovery.empty()) {
-    return ParseDnsName("worker_discovery", FLAGS_worker_discovery).status();
+    return CheckDiscovery({.where = FLAGS_worker_discovery});
   }
   std::set<std::string> known;
   for (const std::string& worker : workers) {
@@ -153,7 +158,8 @@ std::string GatewayOptions::ToString() const {
       " http_listen=", http_listen, " http_threads=", http_threads,
       " http_max_connections=", http_max_connections,
       " workers=", absl::StrJoin(workers, ","),
-      " worker_discovery=", worker_discovery,
+      " worker_discovery=", worker_discovery.where,
+      " service_account=", worker_discovery.account_folder,
       " routing_policy=", routing_policy, " first_token_timeout=",
       absl::FormatDuration(routing.silence.first_token),
       " token_timeout=", absl::FormatDuration(routing.silence.between_tokens),
@@ -214,7 +220,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   options.http_threads = FLAGS_http_threads;
   options.http_max_connections = FLAGS_http_max_connections;
   if (FLAGS_worker_discovery.empty()) options.workers = workers;
-  options.worker_discovery = FLAGS_worker_discovery;
+  options.worker_discovery = {.where = FLAGS_worker_discovery,
+                              .account_folder = FLAGS_service_account};
   options.routing_policy = FLAGS_routing_policy;
   options.routing = routing;
   options.model = FLAGS_model;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/discovery/make_discovery.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/routing/group_set.h"
 #include "frontend/security_options.h"
@@ -21,8 +22,8 @@ struct GatewayOptions {
   std::string http_listen;    // host:port; empty: no HTTP
   int http_threads = 2;
   int http_max_connections = 16'384;
-  std::vector<std::string> workers;  // host:port of each group's leader
-  std::string worker_discovery;      // or, set, dns:name:port
+  std::vector<std::string> workers;   // host:port of each group's leader
+  DiscoveryOptions worker_discovery;  // or, set, where they are found
   std::string routing_policy = "prefix_affinity";
   GroupSetOptions routing;
   // Where text becomes tokens; exactly one is set.

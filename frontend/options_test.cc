@@ -55,7 +55,7 @@ TEST(GatewayOptions, SeveralGroupsByAddressOrByName) {
       Parse({{"model", "m"}, {"worker_discovery", "dns:workers:50052"}});
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_TRUE(named->workers.empty());
-  EXPECT_EQ(named->worker_discovery, "dns:workers:50052");
+  EXPECT_EQ(named->worker_discovery.where, "dns:workers:50052");
 }
 
 TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
@@ -93,7 +93,7 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "--workers names host:1 twice."},
       {{{"model", "m"}, {"worker_discovery", "host:1"}},
        "--worker_discovery is \"host:1\"; it must be dns:name:port with a port "
-       "of 1 to 65535."},
+       "of 1 to 65535 or kubernetes:namespace/service."},
       {{{"model", "m"}, {"routing_policy", "random"}},
        "--routing_policy is \"random\"; it must be round_robin, least_load, "
        "prefix_hash or prefix_affinity."},

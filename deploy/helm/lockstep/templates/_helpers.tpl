@@ -35,7 +35,7 @@ limits: {{- toYaml $all | nindent 2 }}
 
 {{- /* What every Pod has. */ -}}
 {{- define "lockstep.pod" -}}
-automountServiceAccountToken: false
+automountServiceAccountToken: {{ .asksApiServer | default false }}
 enableServiceLinks: false
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}

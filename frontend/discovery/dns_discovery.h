@@ -6,11 +6,15 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "frontend/discovery/discovery.h"
 
 namespace lockstep {
 
@@ -21,39 +25,38 @@ struct DnsName {
   int port = 0;
 };
 
-// From "dns:name:port"; INVALID_ARGUMENT names the flag.
-absl::StatusOr<DnsName> ParseDnsName(absl::string_view flag,
-                                     absl::string_view value);
+// From "name:port"; none if it is not that.
+std::optional<DnsName> ParseDnsName(absl::string_view value);
 
 // The addresses of a name by the system's resolver, each "address:port", in
 // order and without doubles. Blocks, as long as the resolver does.
 absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name);
 
 // Asks for the addresses again and again, and tells them when they have
-// changed. What can not be resolved now stays as it was.
+// changed.
 //
 //   DnsDiscovery discovery([&] { return Resolve(name); },
 //                          [&](auto& addresses) { groups.SetAddresses(…); });
 //   discovery.Start();
 //
-// Both functions are called on its thread. Start and Stop are the owner's, once
-// each; Stop waits for a resolution that is under way.
-class DnsDiscovery {
+// Both functions are called on its thread. Stop waits for a resolution that is
+// under way.
+class DnsDiscovery : public Discovery {
  public:
   using Resolver = std::function<absl::StatusOr<std::vector<std::string>>()>;
-  using Listener = std::function<void(const std::vector<std::string>&)>;
 
   DnsDiscovery(Resolver resolve, Listener listener,
                absl::Duration interval = absl::Seconds(5))
       : resolve_(std::move(resolve)),
         listener_(std::move(listener)),
         interval_(interval) {}
-  ~DnsDiscovery() { Stop(); }
+  ~DnsDiscovery() override { Stop(); }
   DnsDiscovery(const DnsDiscovery&) = delete;
   DnsDiscovery& operator=(const DnsDiscovery&) = delete;
 
-  void Start();
-  void Stop();
+  void Start() override;
+  void Stop() override;
+  bool is_up() const override { return is_up_; }
 
  private:
   void Follow();  // the thread
@@ -67,6 +70,7 @@ class DnsDiscovery {
   const absl::Duration interval_;
   std::vector<std::string> addresses_;  // the thread's
   absl::Status failure_;                // the last look's; the thread's
+  std::atomic<bool> is_up_ = false;
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

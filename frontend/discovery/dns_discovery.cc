@@ -1,8 +1,7 @@
-#include "frontend/routing/dns_discovery.h"
+#include "frontend/discovery/dns_discovery.h"
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/strip.h>
 #include <glog/logging.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -30,21 +29,16 @@ std::string FormatAddress(const addrinfo& info, int port) {
 
 }  // namespace
 
-absl::StatusOr<DnsName> ParseDnsName(absl::string_view flag,
-                                     absl::string_view value) {
+std::optional<DnsName> ParseDnsName(absl::string_view value) {
   DnsName name;
-  absl::string_view rest = value;
-  const bool is_dns = absl::ConsumePrefix(&rest, "dns:");
-  const size_t colon = rest.rfind(':');
-  if (is_dns && colon != absl::string_view::npos && colon > 0 &&
-      absl::SimpleAtoi(rest.substr(colon + 1), &name.port) && name.port > 0 &&
-      name.port <= kMaxPort) {
-    name.host = std::string(rest.substr(0, colon));
-    return name;
+  const size_t colon = value.rfind(':');
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(value.substr(colon + 1), &name.port) ||
+      name.port <= 0 || name.port > kMaxPort) {
+    return std::nullopt;
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--", flag, " is \"", value,
-      "\"; it must be dns:name:port with a port of 1 to ", kMaxPort, "."));
+  name.host = std::string(value.substr(0, colon));
+  return name;
 }
 
 absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name) {
@@ -98,6 +92,7 @@ void DnsDiscovery::Look() {
   LOG_IF(WARNING, !addresses.ok() && addresses.status() != failure_)
       << addresses.status().message() << "; the workers stay as they were";
   failure_ = addresses.status();
+  is_up_ = addresses.ok();
   if (!addresses.ok() || *addresses == addresses_) return;
   addresses_ = *addresses;
   listener_(addresses_);
