@@ -18,6 +18,10 @@ constexpr int kPingTimeoutMs = 10'000;
 constexpr int kLeastPingIntervalMs = 10'000;
 constexpr int kHandshakeTimeoutMs = 10'000;
 constexpr size_t kMaxReadBytes = 1 << 30;  // of all connections
+// Of one connection; further calls wait in the client until others have ended.
+constexpr int kMaxStreams = 16'384;
+// Without a call; clients of gRPC connect again by themselves.
+constexpr int kMaxIdleMs = 300'000;
 
 }  // namespace
 
@@ -26,6 +30,8 @@ void SetServerLimits(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                               kHandshakeTimeoutMs);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingIntervalMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/health.grpc.pb.h"
+#include "tests/testing/http/raw_connection.h"
 #include "tests/testing/reflection_client.h"
 
 namespace lockstep {
@@ -65,6 +66,21 @@ TEST(GrpcServer, ReflectionListsAndDescribesHealth) {
   ASSERT_TRUE(files.ok()) << files.status();
   ASSERT_EQ(files->size(), 1);
   EXPECT_EQ((*files)[0].service(0).method(0).name(), "Check");
+}
+
+// RFC 9113: the frame of settings that a server begins with, and of it number
+// 3.
+TEST(GrpcServer, AConnectionHasABoundOfStreams) {
+  auto server = GrpcServer::Start(kAnyPort, "listen", {}, {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  testing::RawConnection client((*server)->port());
+  client.Send(
+      absl::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                        "\0\0\0\4\0\0\0\0\0",
+                        24 + 9));
+  const std::string at_most_16384("\0\3\0\0\x40\0", 6);
+  const std::string begin = client.ReadUntil(at_most_16384);
+  EXPECT_NE(begin.find(at_most_16384), begin.npos);
 }
 
 TEST(GrpcServer, APortInUseIsOneSentenceNamingTheFlag) {

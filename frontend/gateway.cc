@@ -169,6 +169,7 @@ void Gateway::TellMetrics() {
   if (metrics_ == nullptr) return;
   const GatewayMeters meters = {.groups = &groups_,
                                 .pipeline = &pipeline_,
+                                .access = &security_->access(),
                                 .ledger = &ledger_,
                                 .openai = &openai_,
                                 .discovery = discovery_.get(),

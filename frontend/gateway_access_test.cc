@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +20,7 @@
 #include "tests/testing/gateway_test_fixture.h"
 #include "tests/testing/http/openai_client.h"
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/http/scraped.h"
 #include "tests/testing/read_file.h"
 #include "tests/testing/write_file.h"
 
@@ -52,7 +54,10 @@ class GatewayAccessTest : public GatewayTest {
                                  "requests_per_minute=2\ncarol ",
                                  kCarol, " concurrent_requests=1\n"));
           options->security.api_keys_file = path;
+          options->access_log = LogPath();
         }) {}
+
+  static std::string LogPath() { return ::testing::TempDir() + "access.log"; }
 
   static std::string Field(const std::string& key) {
     return absl::StrCat("authorization: Bearer ", key, "\r\n");
@@ -140,6 +145,27 @@ TEST_F(GatewayAccessTest, GrpcAnswersThoseWithAKey) {
   EXPECT_EQ(ErrorReasonOf(FromGrpc(refused.status)), "INVALID_API_KEY");
   EXPECT_EQ(GenerateAs("not-a-key-at-all").message(),
             "the API key is not valid.");
+}
+
+TEST_F(GatewayAccessTest, RefusedKeysAreCountedAndLeaveALineWithoutThem) {
+  EXPECT_EQ(Complete(Field("a-guess-of-a-key")).status, 401);
+  EXPECT_EQ(Complete("").status, 401);
+  EXPECT_FALSE(GenerateAs("another-guess-of-one").ok());
+  const auto scraped = [&](const std::string& name) {
+    return testing::Scraped(metrics_.Text())[name];
+  };
+  EXPECT_EQ(scraped(R"(lockstep_gateway_refused_keys_total{cause="none"})"), 1);
+  EXPECT_EQ(scraped(R"(lockstep_gateway_refused_keys_total{cause="unknown"})"),
+            2);
+  while (
+      scraped(R"(lockstep_gateway_access_log_lines_total{result="written"})") <
+      3) {
+    sched_yield();
+  }
+  const std::string lines = ReadFile(LogPath());
+  EXPECT_TRUE(absl::StrContains(lines, R"("http_status":401)"));
+  EXPECT_TRUE(absl::StrContains(lines, R"("reason":"INVALID_API_KEY")"));
+  EXPECT_FALSE(absl::StrContains(lines, "guess"));
 }
 
 TEST_F(GatewayAccessTest, GrpcNeedsAKeyForEveryCallButHealthAndReflection) {

@@ -20,6 +20,9 @@ constexpr MetricInfo kMetrics[] = {
      "status (499: the client left before the answer)"},
     {"lockstep_gateway_grpc_requests_total", kCounter, "method,code",
      "calls of lockstep.v1.Inference that ended, by method and gRPC code"},
+    {"lockstep_gateway_refused_keys_total", kCounter, "cause",
+     "requests that were refused for their API key, over either protocol: "
+     "there was none, or it is unknown"},
     {"lockstep_gateway_requests_in_flight", kGauge, "",
      "requests that count towards --max_inflight_requests"},
     {"lockstep_gateway_open_streams", kGauge, "",
@@ -75,8 +78,9 @@ constexpr MetricInfo kMetrics[] = {
     {"lockstep_gateway_event_loop_lag_seconds", kHistogram, "thread",
      "how late an HTTP thread came to a timer that it has ten of a second"},
     {"lockstep_gateway_access_log_lines_total", kCounter, "result",
-     "lines of the access log: written, or dropped as the disk did not keep "
-     "up"},
+     "lines of the access log: written, dropped as the disk did not keep up, "
+     "or "
+     "withheld as there were too many of refused keys"},
 };
 
 void CollectRequests(const GatewayMeters& gateway, MetricWriter& writer) {
@@ -91,12 +95,18 @@ void CollectRequests(const GatewayMeters& gateway, MetricWriter& writer) {
   for (const auto& [field, count] : gateway.openai->unknown_fields().counts()) {
     writer.Add("lockstep_gateway_unknown_fields_total", {field}, count);
   }
+  writer.Add("lockstep_gateway_refused_keys_total", {"none"},
+             gateway.access->without_key());
+  writer.Add("lockstep_gateway_refused_keys_total", {"unknown"},
+             gateway.access->with_unknown_key());
   const AccessLog* const log = gateway.ledger->log();
   if (log == nullptr) return;
   writer.Add("lockstep_gateway_access_log_lines_total", {"written"},
              log->written());
   writer.Add("lockstep_gateway_access_log_lines_total", {"dropped"},
              log->dropped());
+  writer.Add("lockstep_gateway_access_log_lines_total", {"withheld"},
+             gateway.ledger->withheld());
 }
 
 void CollectGenerations(Pipeline& pipeline, MetricWriter& writer) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/metrics/metric_writer.h"
+#include "frontend/access/access_control.h"
 #include "frontend/discovery/discovery.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/http/server.h"
@@ -21,6 +22,7 @@ std::vector<MetricInfo> GatewayMetrics();
 struct GatewayMeters {
   GroupSet* groups = nullptr;
   Pipeline* pipeline = nullptr;
+  const AccessControl* access = nullptr;
   const RequestLedger* ledger = nullptr;
   const openai::Service* openai = nullptr;
   const Discovery* discovery = nullptr;  // null: there is none

@@ -69,6 +69,7 @@ absl::StatusOr<std::shared_ptr<KeyAccount>> AccessControl::Find(
   }
   const absl::string_view token = BearerToken(authorization);
   if (token.empty()) {
+    ++without_key_;
     return MakeError(ErrorReason::kInvalidApiKey,
                      "an API key is needed; send it as \"Authorization: "
                      "Bearer KEY\".");
@@ -81,6 +82,7 @@ absl::StatusOr<std::shared_ptr<KeyAccount>> AccessControl::Find(
     if (entry.digest.Matches(given)) found = entry.account;
   }
   if (found != nullptr) return found;
+  ++with_unknown_key_;
   return MakeError(ErrorReason::kInvalidApiKey, "the API key is not valid.");
 }
 

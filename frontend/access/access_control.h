@@ -5,6 +5,8 @@
 #include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +32,11 @@ class AccessControl {
   // In place of those before. A name that stays keeps what it has in use.
   void SetKeys(const std::vector<ApiKey>& keys);
 
+  // How many were refused since they showed no key, or one that is none of
+  // ours.
+  uint64_t without_key() const { return without_key_; }
+  uint64_t with_unknown_key() const { return with_unknown_key_; }
+
   // `authorization` is the value of the field of that name; empty: there is
   // none. UNAUTHENTICATED, in words that tell nothing of the keys there are.
   absl::Status Check(absl::string_view authorization) const;
@@ -51,6 +58,8 @@ class AccessControl {
       absl::string_view authorization) const;
 
   const KeyAccount::Clock clock_;
+  mutable std::atomic<uint64_t> without_key_ = 0;
+  mutable std::atomic<uint64_t> with_unknown_key_ = 0;
   mutable absl::Mutex mutex_;
   bool needs_key_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Entry> entries_ ABSL_GUARDED_BY(mutex_);

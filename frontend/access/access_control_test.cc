@@ -42,6 +42,16 @@ TEST_F(AccessControlTest, WithKeysOneOfThemIsNeeded) {
   }
 }
 
+TEST_F(AccessControlTest, RefusalsAreCounted) {
+  access_.SetKeys({Key("alice", "wonderland")});
+  EXPECT_TRUE(access_.Check("Bearer wonderland").ok());
+  EXPECT_FALSE(access_.Check("").ok());
+  EXPECT_FALSE(access_.Enter("Basic wonderland").ok());
+  EXPECT_FALSE(access_.Enter("Bearer wonderlane").ok());
+  EXPECT_EQ(access_.without_key(), 2);
+  EXPECT_EQ(access_.with_unknown_key(), 1);
+}
+
 TEST_F(AccessControlTest, ARefusalTellsNothingOfTheKeys) {
   access_.SetKeys({Key("alice", "wonderland")});
   const absl::Status none = access_.Check("");

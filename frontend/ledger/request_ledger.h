@@ -1,8 +1,11 @@
 #pragma once
 
 #include <absl/strings/string_view.h>
+#include <absl/time/clock.h>
+#include <absl/time/time.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,8 +29,15 @@ namespace lockstep {
 // as its holders are let go of when no gateway waits for them any more.
 class RequestLedger {
  public:
+  // Lines of requests that were refused for their API key, or for the lack of
+  // one: who guesses keys is not to fill the disk.
+  static constexpr int kMostRefusedKeysAMinute = 600;
+
+  using Clock = std::function<absl::Time()>;
+
   // `log` may be null; then nothing is written.
-  explicit RequestLedger(std::unique_ptr<AccessLog> log);
+  explicit RequestLedger(std::unique_ptr<AccessLog> log,
+                         Clock clock = absl::Now);
 
   std::shared_ptr<AccessRecord> Begin(AccessRecord::Request request);
 
@@ -37,6 +47,8 @@ class RequestLedger {
   Counts counts(absl::string_view surface) const;
 
   const AccessLog* log() const;  // may be null
+  // Lines that were not given to it, as there were too many of refused keys.
+  uint64_t withheld() const;
 
  private:
   struct Book;

@@ -65,5 +65,27 @@ TEST(RequestLedgerTest, WritesALineARequest) {
   while (ledger.log()->written() < 1) sched_yield();
 }
 
+TEST(RequestLedgerTest, WhoGuessesKeysDoesNotFillTheDisk) {
+  const std::string path = ::testing::TempDir() + "/guesses.log";
+  auto log = AccessLog::Open(path, "access_log");
+  ASSERT_TRUE(log.ok()) << log.status();
+  absl::Time now = absl::UnixEpoch();
+  RequestLedger ledger(*std::move(log), [&] { return now; });
+  const auto guess = [&] {
+    ledger.Begin({.surface = "http", .route = "/v1/models"})
+        ->SetHttpStatus(401);
+    ledger.Begin({.surface = "grpc", .route = "ListModels"})
+        ->SetGrpcStatus(absl::UnauthenticatedError("no"));
+  };
+  constexpr int kMost = RequestLedger::kMostRefusedKeysAMinute;
+  for (int i = 0; i < kMost; ++i) guess();
+  EXPECT_EQ(ledger.withheld(), kMost);
+  ledger.Begin({.surface = "http", .route = "/health"})->SetHttpStatus(200);
+  now += absl::Seconds(1);
+  for (int i = 0; i < kMost; ++i) guess();
+  EXPECT_EQ(ledger.withheld(), 3 * kMost - kMost / 60);
+  while (ledger.log()->written() < kMost + kMost / 60 + 1) sched_yield();
+}
+
 }  // namespace
 }  // namespace lockstep
