@@ -15,6 +15,7 @@
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"
 #include "tests/testing/http/raw_connection.h"
+#include "tests/testing/http/scraped.h"
 
 namespace lockstep {
 namespace {
@@ -229,6 +230,8 @@ TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
   EXPECT_THAT(
       testing::Fetch(port, path, R"({"prompt": "hi", "stream": true})").body,
       HasSubstr("\n\n: failovers=1\n\ndata: [DONE]"));
+  EXPECT_EQ(
+      testing::Scraped(metrics_.Text())["lockstep_gateway_failovers_total"], 3);
 }
 
 TEST_F(GatewayTest, BytesThatAreNoTextAreRefusedNamingTheField) {
