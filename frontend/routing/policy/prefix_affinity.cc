@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-// 2 MB a group.
+// 1 MB a group.
 constexpr int64_t kMostPages = 32'768;
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace lockstep {
 size_t PrefixIndex::NumMatching(absl::Span<const uint64_t> chain) const {
   return std::partition_point(
              chain.begin(), chain.end(),
-             [this](uint64_t hash) { return slots_.contains(hash); }) -
+             [this](uint64_t hash) { return Find(hash) != kNone; }) -
          chain.begin();
 }
 
@@ -21,15 +21,33 @@ void PrefixIndex::Insert(absl::Span<const uint64_t> chain) {
 }
 
 void PrefixIndex::MakeNewest(uint64_t hash) {
-  if (const auto known = slots_.find(hash); known != slots_.end()) {
-    Unlink(known->second);
-    LinkNewest(known->second);
-    return;
+  uint32_t slot = Find(hash);
+  if (slot == kNone) {
+    slot = TakeSlot();
+    pages_[slot].hash = hash;
+    EnterBucket(slot);
+  } else {
+    Unlink(slot);
   }
-  const uint32_t slot = TakeSlot();
-  pages_[slot].hash = hash;
-  slots_[hash] = slot;
   LinkNewest(slot);
+}
+
+uint32_t PrefixIndex::Find(uint64_t hash) const {
+  uint32_t slot = buckets_[BucketOf(hash)];
+  while (slot != kNone && pages_[slot].hash != hash) slot = pages_[slot].next;
+  return slot;
+}
+
+void PrefixIndex::EnterBucket(uint32_t slot) {
+  uint32_t& first = buckets_[BucketOf(pages_[slot].hash)];
+  pages_[slot].next = first;
+  first = slot;
+}
+
+void PrefixIndex::LeaveBucket(uint32_t slot) {
+  uint32_t* link = &buckets_[BucketOf(pages_[slot].hash)];
+  while (*link != slot) link = &pages_[*link].next;
+  *link = pages_[slot].next;
 }
 
 // A new one, or the oldest.
@@ -39,7 +57,7 @@ uint32_t PrefixIndex::TakeSlot() {
     return static_cast<uint32_t>(pages_.size() - 1);
   }
   const uint32_t slot = oldest_;
-  slots_.erase(pages_[slot].hash);
+  LeaveBucket(slot);
   Unlink(slot);
   return slot;
 }

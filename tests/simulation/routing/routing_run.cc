@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <numeric>
-#include <queue>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -49,8 +48,9 @@ class RoutingRun {
          [this, i] { Report(i); });
     }
     while (num_ended_ < options_.requests && !events_.empty()) {
-      const Event event = events_.top();
-      events_.pop();
+      std::pop_heap(events_.begin(), events_.end());
+      Event event = std::move(events_.back());
+      events_.pop_back();
       now_s_ = event.time_s;
       event.call();
     }
@@ -74,7 +74,8 @@ class RoutingRun {
   };
 
   void At(double time_s, std::function<void()> call) {
-    events_.push({time_s, ++num_events_, std::move(call)});
+    events_.push_back({time_s, ++num_events_, std::move(call)});
+    std::push_heap(events_.begin(), events_.end());
   }
   absl::Time Now() const { return absl::UnixEpoch() + absl::Seconds(now_s_); }
 
@@ -106,8 +107,9 @@ class RoutingRun {
   void Step(int group) {
     steps_[group] = !groups_[group].is_idle();
     if (!steps_[group]) return;
-    const SimulatedGroup::Outcome outcome = groups_[group].Step(now_s_);
-    At(now_s_ + outcome.took_s, [this, group, outcome] {
+    SimulatedGroup::Outcome outcome = groups_[group].Step(now_s_);
+    const double end_s = now_s_ + outcome.took_s;
+    At(end_s, [this, group, outcome = std::move(outcome)] {
       for (const uint64_t id : outcome.first_tokens) {
         Live& live = live_.at(id);
         live.gateway->OnToken(&live.share, Now());
@@ -133,7 +135,9 @@ class RoutingRun {
     if (live.session.turns_left > 0) {
       sessions_.GoOn(&live.session);
       At(now_s_ + sessions_.Exponential(options_.think_s),
-         [this, session = std::move(live.session)] { Send(session); });
+         [this, session = std::move(live.session)]() mutable {
+           Send(std::move(session));
+         });
     }
     live_.erase(id);
   }
@@ -173,7 +177,7 @@ class RoutingRun {
   std::vector<bool> steps_;  // whether a group is within a step
   std::vector<GroupId> candidates_;
   Sessions sessions_;
-  std::priority_queue<Event> events_;
+  std::vector<Event> events_;  // a heap, the next one first
   std::unordered_map<uint64_t, Live> live_;
   double now_s_ = 0;
   uint64_t num_events_ = 0;
