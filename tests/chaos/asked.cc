@@ -4,12 +4,40 @@
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
 
+#include <utility>
+
 #include "common/grpc_status.h"
 
 namespace lockstep::testing {
 namespace {
 
 constexpr absl::Duration kLongestAnswer = absl::Seconds(120);
+
+// Its values take hundreds of tokens, so that groups die within them.
+constexpr char kSchema[] = R"({
+  "type": "array", "minItems": 8, "maxItems": 12,
+  "items": {
+    "type": "object",
+    "properties": {
+      "name": {"type": "string", "minLength": 4, "maxLength": 12},
+      "size": {"type": "integer", "minimum": 0, "maximum": 9999},
+      "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 3}
+    },
+    "required": ["name", "size", "tags"],
+    "additionalProperties": false
+  }
+})";
+constexpr char kParameters[] = R"({
+  "type": "object",
+  "properties": {
+    "places": {
+      "type": "array", "minItems": 10, "maxItems": 20,
+      "items": {"type": "string", "minLength": 2, "maxLength": 10}
+    }
+  },
+  "required": ["places"],
+  "additionalProperties": false
+})";
 
 void AddDelta(const v1::TextDelta& delta, SeenChoice* choice) {
   choice->text += delta.text();
@@ -21,12 +49,18 @@ void AddDelta(const v1::TextDelta& delta, SeenChoice* choice) {
   for (const auto& position : delta.prompt_logprobs()) {
     choice->prompt_logprobs.push_back(position.SerializeAsString());
   }
+  for (const v1::ToolCallDelta& call : delta.tool_calls()) {
+    // Ids are drawn anew for each request.
+    absl::StrAppend(&choice->calls[call.index()], call.name(),
+                    call.arguments());
+  }
 }
 
 std::string Describe(const v1::TextFinish& finish) {
   return absl::StrCat(v1::FinishReason_Name(finish.reason()), " ",
                       finish.stop_token_id(), " ", finish.stop_string(), " ",
-                      finish.usage().completion_tokens(), " tokens");
+                      finish.usage().completion_tokens(), " tokens",
+                      finish.awaits_tools() ? ", awaits tools" : "");
 }
 
 v1::GenerateRequest Base(int max_tokens) {
@@ -36,6 +70,56 @@ v1::GenerateRequest Base(int max_tokens) {
   request.mutable_sampling()->set_max_tokens(max_tokens);
   request.mutable_sampling()->set_ignore_eos(true);
   return request;
+}
+
+v1::GenerateRequest OfSchema(int max_tokens) {
+  v1::GenerateRequest request = Base(max_tokens);
+  request.mutable_sampling()->set_ignore_eos(false);
+  request.mutable_structured_output()->set_json_schema(kSchema);
+  return request;
+}
+
+v1::GenerateRequest WithCall(int max_tokens) {
+  v1::GenerateRequest request = Base(max_tokens);
+  request.mutable_sampling()->set_ignore_eos(false);
+  v1::ChatPrompt* const chat = request.mutable_chat();
+  chat->add_messages()->set_role("user");
+  chat->mutable_messages(0)->set_content("Where to?");
+  v1::Tool* const tool = chat->add_tools();
+  tool->set_name("travel");
+  tool->set_parameters(kParameters);
+  request.set_tool_choice(v1::REQUIRED);
+  return request;
+}
+
+// What a grammar holds them to, with what else there is.
+std::vector<v1::GenerateRequest> ConstrainedRequests(int max_tokens) {
+  std::vector<v1::GenerateRequest> requests;
+  requests.push_back(OfSchema(max_tokens));
+  requests.back().mutable_sampling()->set_logprobs(2);
+
+  requests.push_back(OfSchema(max_tokens));
+  v1::SamplingParams* sampling = requests.back().mutable_sampling();
+  sampling->set_n(2);
+  sampling->set_temperature(1);
+  sampling->set_seed(21);
+  requests.back().add_stop("7,");
+
+  requests.push_back(OfSchema(max_tokens));
+  requests.back().mutable_structured_output()->set_regex(
+      "([a-z]{2,9}[0-9]-){30,60}");
+  sampling = requests.back().mutable_sampling();
+  sampling->set_temperature(0.9f);
+  sampling->set_seed(22);
+  sampling->set_logprobs(1);
+  sampling->set_repetition_penalty(1.1f);
+
+  requests.push_back(WithCall(max_tokens));
+  sampling = requests.back().mutable_sampling();
+  sampling->set_temperature(1);
+  sampling->set_seed(23);
+  sampling->set_logprobs(1);
+  return requests;
 }
 
 }  // namespace
@@ -118,6 +202,10 @@ std::vector<v1::GenerateRequest> RequestsOfAllKinds(int max_tokens,
 
   requests.emplace_back(Base(10 * max_tokens)).add_stop(stop);
   requests.back().set_include_stop_str_in_output(true);
+
+  for (v1::GenerateRequest& request : ConstrainedRequests(max_tokens)) {
+    requests.push_back(std::move(request));
+  }
   return requests;
 }
 

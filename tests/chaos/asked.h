@@ -16,6 +16,7 @@ struct SeenChoice {
   std::vector<uint32_t> token_ids;
   std::vector<std::string> logprobs;         // serialized
   std::vector<std::string> prompt_logprobs;  // serialized
+  std::map<uint32_t, std::string> calls;     // name and arguments
   std::string end;  // reason and what ended it, and how many tokens it has
 
   bool operator==(const SeenChoice&) const = default;
@@ -32,7 +33,9 @@ std::string Difference(const SeenAnswer& expected, const SeenAnswer& actual);
 
 // Requests of all kinds that have one answer each, with `max_tokens` a choice:
 // greedy and seeded; with penalties, bias and several choices; with
-// log-probabilities of output and prompt; with the stop string that `stop` is.
+// log-probabilities of output and prompt; with the stop string that `stop` is;
+// of a schema or an expression, with these or seeded; with a call that must be
+// made, as Hermes writes it.
 std::vector<v1::GenerateRequest> RequestsOfAllKinds(int max_tokens,
                                                     const std::string& stop);
 

@@ -140,7 +140,9 @@ std::string FailoverReport::ToString() const {
 }
 
 absl::StatusOr<FailoverReport> RunFailover(const FailoverOptions& options) {
-  Fleet fleet(options.fleet);
+  Fleet::Options processes = options.fleet;
+  processes.gateway_flags.push_back("--tool_call_parser=hermes");
+  Fleet fleet(processes);
   LOCKSTEP_RETURN_IF_ERROR(fleet.Start());
   Streams streams(fleet, options.max_tokens);
   LOCKSTEP_RETURN_IF_ERROR(streams.AskUndisturbed());
