@@ -232,17 +232,31 @@ class Converter:
         if self.arch.local_rope and local is not None:
             self.key("rope.freq_base_swa", float(local))
         kind = scaling.get("rope_type", scaling.get("type", "default"))
-        original = scaling.get("original_max_position_embeddings")
+        original = self.get("original_max_position_embeddings", otherwise=scaling.get("original_max_position_embeddings"))
         if kind == "llama3":
             self.key("rope.scaling.original_context_length", original)
-            factors = array.array("f", llama3_factors(theta, rotary_dim, scaling)).tobytes()
-            self.writer.add_tensor("rope_freqs.weight", [rotary_dim // 2], 0, len(factors), lambda: factors)
+            self.add_factors("rope_freqs.weight", llama3_factors(theta, rotary_dim, scaling))
+        elif kind == "longrope":
+            self.key("rope.scaling.original_context_length", original)
+            self.key("rope.scaling.attn_factor", self.attention_factor(scaling, original))
+            for name in ("long", "short"):
+                self.add_factors(f"rope_factors_{name}.weight", scaling[f"{name}_factor"])
         elif kind in ("linear", "yarn"):
             self.key("rope.scaling.type", kind)
             self.key("rope.scaling.factor", float(scaling["factor"]))
             self.key("rope.scaling.original_context_length", original)
         elif kind != "default":
             raise Unsupported(f"rope scaling {kind}")
+
+    def attention_factor(self, scaling, original):
+        """What cosines and sines are multiplied by, of longrope."""
+        growth = scaling.get("factor", self.get("max_position_embeddings") / original)
+        otherwise = math.sqrt(1 + math.log(growth) / math.log(original)) if growth > 1 else 1.0
+        return float(scaling.get("attention_factor", otherwise))
+
+    def add_factors(self, name, factors):
+        data = array.array("f", factors).tobytes()
+        self.writer.add_tensor(name, [len(data) // 4], 0, len(data), lambda: data)
 
     def add_tokens(self, pre):
         add = self.writer.add

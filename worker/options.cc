@@ -91,7 +91,8 @@ DEFINE_int32(max_step_tokens, 512, "Tokens computed in one step.");
 DEFINE_int32(max_sequences, 64, "Sequences that run at the same time.");
 DEFINE_int32(max_context, 0,
              "Tokens of a sequence, prompt and output. 0: the model's, as far "
-             "as the KV cache holds it.");
+             "as the KV cache holds it; where rope follows the length of a "
+             "sequence, those it was trained with.");
 DEFINE_int32(max_queued_requests, 256,
              "Requests that may wait for their first step.");
 DEFINE_int64(max_queued_tokens, 0,

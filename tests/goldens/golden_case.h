@@ -38,6 +38,7 @@ struct GoldenCase {
   // How far an engine that computes in float32 throughout may be off, in a
   // logit or log-probability: for the order of its sums.
   float rounding = 0;
+  int max_context = 0;  // what OpenModel takes, too
   std::vector<GoldenPrompt> prompts;
 };
 

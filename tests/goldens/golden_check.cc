@@ -171,7 +171,7 @@ void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
     const absl::Status status = CheckHash(golden.model_path, golden.sha256);
     if (!status.ok()) return report->Fail(golden.name, status.message());
   }
-  const auto model = OpenModel(golden.model_path);
+  const auto model = OpenModel(golden.model_path, golden.max_context);
   if (model.status().code() == absl::StatusCode::kUnimplemented) {
     return report->Skip(golden.name, model.status().message());
   }

@@ -33,7 +33,7 @@ absl::Status AddCheckpoint(const fs::path& folder,
     golden.model_path = folder / type;
     if (!fs::exists(golden.model_path)) golden.model_path += ".gguf";
     golden.rounding = kTensorRounding;
-    LOCKSTEP_ASSIGN_OR_RETURN(golden.prompts, ReadTensorGoldens(file));
+    LOCKSTEP_RETURN_IF_ERROR(ReadTensorGoldens(file, &golden));
     cases->push_back(std::move(golden));
   }
   return absl::OkStatus();

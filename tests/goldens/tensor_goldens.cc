@@ -1,6 +1,7 @@
 #include "tests/goldens/tensor_goldens.h"
 
 #include <absl/status/status.h>
+#include <absl/status/statusor.h>
 #include <absl/strings/str_cat.h>
 
 #include <utility>
@@ -38,19 +39,22 @@ absl::StatusOr<GoldenPrompt> ReadPrompt(const NumberFile& file,
 
 }  // namespace
 
-absl::StatusOr<std::vector<GoldenPrompt>> ReadTensorGoldens(
-    const std::string& path) {
+absl::Status ReadTensorGoldens(const std::string& path, GoldenCase* golden) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, NumberFile::Open(path));
-  std::vector<GoldenPrompt> prompts;
+  if (file->Has("max_context")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto context,
+                              file->Read<int32_t>("max_context"));
+    golden->max_context = context.values.empty() ? 0 : context.values.front();
+  }
   for (int i = 0; file->Has(absl::StrCat("p", i, ".ids")); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(GoldenPrompt prompt,
                               ReadPrompt(*file, absl::StrCat("p", i)));
-    prompts.push_back(std::move(prompt));
+    golden->prompts.push_back(std::move(prompt));
   }
-  if (prompts.empty()) {
+  if (golden->prompts.empty()) {
     return absl::NotFoundError(absl::StrCat(path, ": no prompt p0"));
   }
-  return prompts;
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep::goldens

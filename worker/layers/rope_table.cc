@@ -38,9 +38,23 @@ double ScaleYarn(const RopeConfig& config, int pair, double frequency) {
   return slow * frequency / config.factor + (1 - slow) * frequency;
 }
 
+// Theta; of kDynamic larger, for sequences past the original context.
+double Theta(const RopeConfig& config) {
+  const double theta = config.theta;
+  if (config.scaling != RopeConfig::Scaling::kDynamic ||
+      config.longest_sequence <= config.original_max_position) {
+    return theta;
+  }
+  const double growth = static_cast<double>(config.longest_sequence) /
+                        config.original_max_position;
+  return theta * std::pow(config.factor * growth - (config.factor - 1),
+                          config.rotary_dim / (config.rotary_dim - 2.0));
+}
+
 double Scale(const RopeConfig& config, int pair, double frequency) {
   switch (config.scaling) {
     case RopeConfig::Scaling::kNone:
+    case RopeConfig::Scaling::kDynamic:
       return frequency;
     case RopeConfig::Scaling::kLinear:
       return frequency / config.factor;
@@ -48,6 +62,8 @@ double Scale(const RopeConfig& config, int pair, double frequency) {
       return ScaleLlama3(config, frequency);
     case RopeConfig::Scaling::kYarn:
       return ScaleYarn(config, pair, frequency);
+    case RopeConfig::Scaling::kLongRope:
+      return frequency / config.factors[pair];
   }
   return frequency;
 }
@@ -56,10 +72,10 @@ double Scale(const RopeConfig& config, int pair, double frequency) {
 
 std::vector<double> RopeFrequencies(const RopeConfig& config) {
   std::vector<double> frequencies(config.rotary_dim / 2);
+  const double theta = Theta(config);
   for (int i = 0; i < frequencies.size(); ++i) {
-    frequencies[i] = Scale(config, i,
-                           std::pow(static_cast<double>(config.theta),
-                                    -2.0 * i / config.rotary_dim));
+    frequencies[i] =
+        Scale(config, i, std::pow(theta, -2.0 * i / config.rotary_dim));
   }
   return frequencies;
 }

@@ -28,8 +28,8 @@ class RopeTable {
 };
 
 // Radians a position, of each pair: theta^(-2i / rotary_dim), scaled as
-// `config` says. kLlama3 and kYarn follow Hugging Face's
-// _compute_llama3_parameters and _compute_yarn_parameters.
+// `config` says, which FixRope has fixed. Each scaling follows Hugging Face's
+// function _compute_…_parameters.
 std::vector<double> RopeFrequencies(const RopeConfig& config);
 
 }  // namespace lockstep

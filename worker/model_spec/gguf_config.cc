@@ -12,7 +12,7 @@
 #include "worker/model_spec/architecture.h"
 #include "worker/model_spec/config_limits.h"
 #include "worker/model_spec/gguf_reader.h"
-#include "worker/model_spec/gguf_rope_factors.h"
+#include "worker/model_spec/gguf_rope.h"
 
 namespace lockstep {
 namespace {
@@ -21,7 +21,6 @@ constexpr char kAttentionScale[] = "attention.scale";
 constexpr char kExpertSize[] = "expert_feed_forward_length";
 constexpr char kSharedExpertSize[] = "expert_shared_feed_forward_length";
 constexpr char kRenormalize[] = "expert_weights_norm";
-constexpr char kLocalTheta[] = "rope.freq_base_swa";
 constexpr char kWindowPattern[] = "attention.sliding_window_pattern";
 
 // Keys "ARCHITECTURE.…" that are read here or that change nothing.
@@ -76,7 +75,7 @@ bool IsKnown(absl::string_view key, const Architecture& architecture) {
     return architecture.has_experts;
   }
   if (key == kSharedExpertSize) return architecture.has_shared_expert;
-  if (key == kLocalTheta) return architecture.local_rope;
+  if (key == kGgufLocalTheta) return architecture.local_rope;
   if (key == kWindowPattern) return architecture.full_attention_interval > 0;
   return std::any_of(std::begin(kOptionKeys), std::end(kOptionKeys),
                      [&](const OptionKey& option) {
@@ -101,11 +100,10 @@ absl::Status RefuseUnknownKeys(const GgufReader& reader,
 absl::Status RefuseOptions(const GgufReader& reader,
                            const Architecture& architecture) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownKeys(reader, architecture));
-  for (const char* name : {"rope.scale_linear", "rope.scaling.attn_factor"}) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
-                              reader.FloatOr(name, 0, kMaxRopeFactor, 1));
-    if (factor != 1) return reader.Unsupported(name, "only 1 is");
-  }
+  constexpr char kLinear[] = "rope.scale_linear";
+  LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
+                            reader.FloatOr(kLinear, 0, kMaxRopeFactor, 1));
+  if (factor != 1) return reader.Unsupported(kLinear, "only 1 is");
   if (const auto* causal = reader.file().Find(reader.Key("attention.causal"))) {
     if (*causal != GgufFile::Value(true)) {
       return reader.Unsupported("attention.causal", "only true is");
@@ -173,43 +171,6 @@ absl::Status ReadLayers(const GgufReader& reader,
   return absl::OkStatus();
 }
 
-absl::Status ReadScaling(const GgufReader& reader, ModelConfig* config) {
-  RopeConfig& rope = config->rope;
-  constexpr char kOriginal[] = "rope.scaling.original_context_length";
-  absl::string_view type = "none";
-  if (reader.Has("rope.scaling.type")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        type, reader.file().GetString(reader.Key("rope.scaling.type")));
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      rope.factor,
-      reader.FloatOr("rope.scaling.factor", 0, kMaxRopeFactor, rope.factor));
-  if (type == "none") {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        const int original,
-        reader.IntOr(kOriginal, 1, kMaxContext, kLlama3OriginalContext));
-    if (rope.factor != 1) {
-      return reader.Unsupported("rope.scaling.factor",
-                                "only 1 is where rope.scaling.type is none");
-    }
-    return ReadRopeFactors(reader.file(), original, &rope);
-  }
-  if (type == "linear") {
-    rope.scaling = RopeConfig::Scaling::kLinear;
-    return absl::OkStatus();
-  }
-  if (type != "yarn") {
-    return reader.Unsupported("rope.scaling.type",
-                              "only none, linear and yarn are");
-  }
-  rope.scaling = RopeConfig::Scaling::kYarn;
-  rope.attention_factor = YarnAttentionFactor(rope.factor);
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      rope.original_max_position,
-      reader.IntOr(kOriginal, 1, kMaxContext, config->max_context));
-  return absl::OkStatus();
-}
-
 absl::Status ReadSizes(const GgufReader& reader,
                        const Architecture& architecture, ModelConfig* config) {
   LOCKSTEP_ASSIGN_OR_RETURN(config->hidden_size,
@@ -235,19 +196,6 @@ absl::Status ReadSizes(const GgufReader& reader,
   }
   config->vocab_size = static_cast<int>(tokens->size());
   return ReadHeads(reader, architecture, config);
-}
-
-absl::Status ReadRope(const GgufReader& reader,
-                      const Architecture& architecture, ModelConfig* config) {
-  config->rope.style = architecture.gguf_rope_style;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      config->rope.theta,
-      reader.FloatOr("rope.freq_base", 1, kMaxRopeTheta, config->rope.theta));
-  config->local_rope = config->rope;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      config->local_rope.theta,
-      reader.FloatOr(kLocalTheta, 1, kMaxRopeTheta, RopeConfig().theta));
-  return ReadScaling(reader, config);
 }
 
 absl::Status ReadExperts(const GgufReader& reader,
@@ -362,7 +310,7 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
     LOCKSTEP_RETURN_IF_ERROR(ReadExperts(reader, *architecture, &config));
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadScales(reader, *architecture, &config));
-  LOCKSTEP_RETURN_IF_ERROR(ReadRope(reader, *architecture, &config));
+  LOCKSTEP_RETURN_IF_ERROR(ReadGgufRope(reader, *architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(file, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, file.path()));
   return config;

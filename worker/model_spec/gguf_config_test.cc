@@ -166,6 +166,21 @@ TEST(GgufConfig, ReadsYarn) {
   EXPECT_FLOAT_EQ(config->rope.attention_factor, 1.1386294f);
 }
 
+TEST(GgufConfig, ReadsLongRope) {
+  GgufWriter writer = Minimal();
+  writer.AddUint("llama.rope.scaling.original_context_length", 128);
+  writer.AddFloat("llama.rope.scaling.attn_factor", 1.25f);
+  writer.AddTensor("rope_factors_long.weight", {4}, 0, Floats({2, 4, 8, 16}));
+  writer.AddTensor("rope_factors_short.weight", {4}, 0, Floats({1, 1, 2, 3}));
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->rope.scaling, RopeConfig::Scaling::kLongRope);
+  EXPECT_EQ(config->rope.original_max_position, 128);
+  EXPECT_EQ(config->rope.attention_factor, 1.25f);
+  EXPECT_THAT(config->rope.factors, ElementsAre(1, 1, 2, 3));
+  EXPECT_THAT(config->rope.long_factors, ElementsAre(2, 4, 8, 16));
+}
+
 TEST(GgufConfig, RefusesByName) {
   constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -218,6 +233,20 @@ TEST(GgufConfig, RefusesByName) {
          w.AddTensor("rope_freqs.weight", {4}, 0, Floats({1, 1}));
        },
        kInvalid, "rope_freqs.weight takes 16 bytes and 8 are left"},
+      {[](GgufWriter& w) {
+         w.AddString("llama.rope.scaling.type", "longrope");
+       },
+       kInvalid, "tensor rope_factors_short.weight is missing"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_factors_long.weight", {4}, 0, Floats({1, 1, 0, 1}));
+         w.AddTensor("rope_factors_short.weight", {4}, 0, Floats({1, 1, 1, 1}));
+       },
+       kInvalid, "a factor of rope_factors_long.weight is 0"},
+      {[](GgufWriter& w) {
+         w.AddTensor("rope_factors_long.weight", {4}, 0, Floats({1, 1, 1, 1}));
+         w.AddTensor("rope_factors_short.weight", {2}, 0, Floats({1, 1}));
+       },
+       kInvalid, "tensor rope_factors_short.weight is of ggml's type 0"},
       {[](GgufWriter& w) { w.AddUint("llama.attention.head_count_kv", 3); },
        kInvalid, "8 query heads are not a multiple of 3 key-value heads"},
       {[](GgufWriter& w) {

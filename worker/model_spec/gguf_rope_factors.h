@@ -20,4 +20,12 @@ inline constexpr int kLlama3OriginalContext = 8192;
 absl::Status ReadRopeFactors(const GgufFile& file, int original_context,
                              RopeConfig* rope);
 
+// LongRope's factors are there as they are, in the tensors
+// rope_factors_short.weight and rope_factors_long.weight.
+bool HasLongRopeFactors(const GgufFile& file);
+
+// Sets `rope->factors` and `rope->long_factors`. INVALID_ARGUMENT names the
+// tensor that is missing or wrong. REQUIRES: rotary_dim is set.
+absl::Status ReadLongRopeFactors(const GgufFile& file, RopeConfig* rope);
+
 }  // namespace lockstep

@@ -196,6 +196,60 @@ TEST(HuggingFaceConfig, ReadsYarn) {
   EXPECT_FLOAT_EQ(read->rope.attention_factor, 1.1386294f);
 }
 
+TEST(HuggingFaceConfig, ReadsDynamic) {
+  json config = Llama();
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 2.5}};
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope.scaling, RopeConfig::Scaling::kDynamic);
+  EXPECT_EQ(read->rope.factor, 2.5f);
+  EXPECT_EQ(read->rope.original_max_position, 512);
+  EXPECT_EQ(read->max_context, 1280);
+}
+
+json Longrope() {
+  json config = Llama();
+  config["head_dim"] = 4;
+  config["rope_scaling"] = {{"type", "longrope"},
+                            {"short_factor", {1.0, 1.5}},
+                            {"long_factor", {2, 32.5}}};
+  config["original_max_position_embeddings"] = 128;
+  return config;
+}
+
+TEST(HuggingFaceConfig, ReadsLongRope) {
+  json config = Longrope();
+  for (const char* type : {"longrope", "su"}) {
+    config["rope_scaling"]["type"] = type;
+    const auto read = ConfigFromHuggingFace(config, "config.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->rope.scaling, RopeConfig::Scaling::kLongRope);
+    EXPECT_THAT(read->rope.factors, ElementsAre(1.0f, 1.5f));
+    EXPECT_THAT(read->rope.long_factors, ElementsAre(2.0f, 32.5f));
+    EXPECT_EQ(read->rope.original_max_position, 128);
+    EXPECT_EQ(read->max_context, 512);
+    // √(1 + ln 4 / ln 128)
+    EXPECT_FLOAT_EQ(read->rope.attention_factor, 1.1338934f);
+  }
+}
+
+// The original context beside the scaling counts before that inside.
+TEST(HuggingFaceConfig, ReadsLongRopeThatSaysMore) {
+  json config = Longrope();
+  config["rope_scaling"]["original_max_position_embeddings"] = 64;
+  config["rope_scaling"]["factor"] = 16.0;
+  EXPECT_EQ(ConfigFromHuggingFace(config, "m")->rope.original_max_position,
+            128);
+  config.erase("original_max_position_embeddings");
+  const auto read = ConfigFromHuggingFace(config, "m");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope.original_max_position, 64);
+  // √(1 + ln 16 / ln 64)
+  EXPECT_FLOAT_EQ(read->rope.attention_factor, 1.2909944f);
+  config["rope_scaling"]["attention_factor"] = 1.25;
+  EXPECT_EQ(ConfigFromHuggingFace(config, "m")->rope.attention_factor, 1.25f);
+}
+
 // A config in which `key` is `value`, and what is said about it.
 struct BadConfig {
   const char* key;
@@ -239,9 +293,18 @@ TEST(HuggingFaceConfig, RefusesWhatIsNotSupportedByName) {
       {"num_local_experts", 8, "\"num_local_experts\""},
       {"final_logit_softcapping", 30.0, "\"final_logit_softcapping\""},
       {"rope_scaling",
-       {{"type", "dynamic"}, {"factor", 2.0}},
-       "in \"rope_scaling\": \"type\" is \"dynamic\", which is not supported; "
-       "default, linear, llama3 and yarn are"},
+       {{"type", "proportional"}, {"factor", 2.0}},
+       "in \"rope_scaling\": \"type\" is \"proportional\", which is not "
+       "supported; default, dynamic, linear, llama3, longrope and yarn are"},
+      {"rope_scaling",
+       {{"type", "dynamic"}, {"alpha", 1000.0}},
+       "in \"rope_scaling\": \"alpha\" is 1000.0"},
+      {"rope_scaling",
+       {{"type", "longrope"}, {"short_mscale", 1.2}},
+       "in \"rope_scaling\": \"short_mscale\" is 1.2"},
+      {"rope_scaling",
+       {{"type", "yarn"}, {"factor", 2.0}, {"long_factor", {2.0}}},
+       "in \"rope_scaling\": \"long_factor\" is a list"},
       {"rope_scaling",
        {{"rope_type", "yarn"}, {"factor", 2.0}, {"mscale", 0.7}},
        "in \"rope_scaling\": \"mscale\" is 0.7"},
@@ -283,6 +346,22 @@ TEST(HuggingFaceConfig, RefusesWhatMakesNoSenseByName) {
       {"rope_scaling",
        {{"rope_type", "llama3"}, {"factor", 8}},
        "in \"rope_scaling\": \"low_freq_factor\" is missing"},
+      {"rope_scaling",
+       {{"rope_type", "longrope"}},
+       "in \"rope_scaling\": \"short_factor\" is missing, expected a list of 8 "
+       "numbers above 0 and up to 10000, one for each pair that rotates"},
+      {"rope_scaling",
+       {{"rope_type", "longrope"}, {"short_factor", {1, 1, 1, 1, 1, 1, 1}}},
+       "\"short_factor\" is a list, expected a list of 8"},
+      {"rope_scaling",
+       {{"rope_type", "longrope"}, {"short_factor", {1, 1, 1, 1, 1, 1, 1, 0}}},
+       "\"short_factor\" is a list, expected a list of 8 numbers above 0"},
+      {"rope_scaling",
+       {{"rope_type", "longrope"}, {"original_max_position_embeddings", 1}},
+       "\"original_max_position_embeddings\" is 1, expected an integer from 2"},
+      {"rope_scaling",
+       {{"rope_type", "dynamic"}, {"factor", -1}},
+       "\"factor\" is -1"},
       // A set for each kind of layer.
       {"rope_parameters",
        {{"full_attention", {{"rope_type", "default"}}}},

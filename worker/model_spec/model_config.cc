@@ -12,6 +12,12 @@ float YarnAttentionFactor(float factor) {
   return factor <= 1 ? 1 : 0.1f * std::log(factor) + 1;
 }
 
+float LongRopeAttentionFactor(float factor, int original_max_position) {
+  if (factor <= 1) return 1;
+  return std::sqrt(1 + std::log(factor) /
+                           std::log(static_cast<float>(original_max_position)));
+}
+
 absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
   const auto error = [&path](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", what...));

@@ -16,13 +16,13 @@ namespace lockstep {
 // Rotary position embedding: the inverse frequency of pair i is
 // theta^(-2i / rotary_dim), changed as `scaling` says.
 struct RopeConfig {
-  enum class Scaling { kNone, kLinear, kLlama3, kYarn };
+  enum class Scaling { kNone, kLinear, kLlama3, kYarn, kDynamic, kLongRope };
 
   kernels::RopeStyle style = kernels::RopeStyle::kHalves;
   float theta = 10000;
   int rotary_dim = 0;
   Scaling scaling = Scaling::kNone;
-  float factor = 1;  // of all scalings
+  float factor = 1;  // of all scalings but kLongRope
   // Of kLlama3 (Llama 3.1 model card; Hugging Face `rope_type: llama3`).
   float low_freq_factor = 1;
   float high_freq_factor = 1;
@@ -31,8 +31,16 @@ struct RopeConfig {
   // beta_slow are slowed down by `factor`; cosines and sines are multiplied.
   float beta_fast = 32;
   float beta_slow = 1;
-  float attention_factor = 1;
-  int original_max_position = 0;  // of kLlama3 and kYarn
+  float attention_factor = 1;     // of kLongRope, too
+  int original_max_position = 0;  // of all from kLlama3 on
+  // Of kDynamic and kLongRope, whose frequencies follow the length of a
+  // sequence; see rope_length.h.
+  int longest_sequence = 0;  // of kDynamic, whose theta grows with it
+  // Of kLongRope (Ding et al. 2024, arXiv:2402.13753): what the frequency of
+  // each pair is divided by, and would be for sequences longer than
+  // original_max_position; [rotary_dim / 2].
+  std::vector<float> factors;
+  std::vector<float> long_factors;
 };
 
 // What differs from layer to layer.
@@ -99,6 +107,9 @@ struct ModelConfig {
 
 // ln of the context's growth, tamed (equation 22 of arXiv:2309.00071).
 float YarnAttentionFactor(float factor);
+
+// The same of kLongRope. REQUIRES: original_max_position > 1.
+float LongRopeAttentionFactor(float factor, int original_max_position);
 
 // Whether the numbers, each sane by itself, fit together. INVALID_ARGUMENT
 // names `path`, the values and the rule.

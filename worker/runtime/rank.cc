@@ -10,6 +10,7 @@
 
 #include "common/status_macros.h"
 #include "worker/collectives/collective_kind.h"
+#include "worker/model_spec/rope_length.h"
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
@@ -51,10 +52,20 @@ KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
       .model_max_context = model.config.max_context};
 }
 
+// What --max_context has made of a rope that follows it.
+std::string RopeText(const ModelConfig& config) {
+  if (!FollowsLength(config.rope)) return "";
+  const int original = config.rope.original_max_position;
+  return config.max_context > original
+             ? absl::StrCat(", rope stretched beyond ", original)
+             : ", as trained: a larger --max_context stretches rope";
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model, OpenModel(options.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model,
+                            OpenModel(options.model, options.max_context));
   LOCKSTEP_ASSIGN_OR_RETURN(Shard shard,
                             MakeShard(model.config, model.row_parallel_blocks,
                                       options.rank, options.size));
@@ -253,7 +264,8 @@ std::string Rank::Description() const {
       server.kv_cache_type(), " KV cache of ", scheduler_options_.num_pages,
       " pages = ", kv_tokens,
       " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
-      " MiB a rank, context of ", scheduler_options_.max_context, " tokens");
+      " MiB a rank, context of ", scheduler_options_.max_context, " tokens",
+      RopeText(model_.config));
 }
 
 }  // namespace lockstep

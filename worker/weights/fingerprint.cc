@@ -50,13 +50,14 @@ void AddFloats(std::initializer_list<float> values, DigestBuilder& builder) {
 }
 
 void AddRope(const RopeConfig& rope, DigestBuilder& builder) {
-  AddInts({rope.rotary_dim, rope.original_max_position,
+  AddInts({rope.rotary_dim, rope.original_max_position, rope.longest_sequence,
            static_cast<int>(rope.style), static_cast<int>(rope.scaling)},
           builder);
   AddFloats(
       {rope.theta, rope.factor, rope.low_freq_factor, rope.high_freq_factor,
        rope.beta_fast, rope.beta_slow, rope.attention_factor},
       builder);
+  for (const float factor : rope.factors) AddFloats({factor}, builder);
 }
 
 void AddConfig(const ModelConfig& config, DigestBuilder& builder) {

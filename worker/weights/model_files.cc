@@ -16,6 +16,7 @@
 #include "common/strict_json.h"
 #include "worker/model_spec/gguf_config.h"
 #include "worker/model_spec/huggingface_config.h"
+#include "worker/model_spec/rope_length.h"
 #include "worker/weights/fingerprint.h"
 #include "worker/weights/gguf_source.h"
 #include "worker/weights/safetensors_folder.h"
@@ -98,9 +99,10 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-absl::StatusOr<ModelFiles> OpenModel(const std::string& path) {
+absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context) {
   ModelFiles model;
   LOCKSTEP_RETURN_IF_ERROR(OpenEither(path, &model));
+  FixRope(max_context, &model.config);
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(*model.tensors, model.config));
   std::vector<Tensor> used;
   for (const TensorSpec& spec : ExpectedTensors(model.config)) {

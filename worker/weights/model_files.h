@@ -26,9 +26,11 @@ struct ModelFiles {
 // `path` is a Hugging Face folder or a .gguf file. Every tensor that the model
 // needs is known to be there, in its shape, afterwards. An error is one
 // sentence that names the file and what in it is missing, wrong or not
-// supported.
+// supported. For sequences of up to `max_context` tokens, 0: of as many as the
+// model was made for; it matters where rope follows it (rope_length.h).
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model, OpenModel("model.gguf"));
-absl::StatusOr<ModelFiles> OpenModel(const std::string& path);
+absl::StatusOr<ModelFiles> OpenModel(const std::string& path,
+                                     int max_context = 0);
 
 }  // namespace lockstep

@@ -154,6 +154,22 @@ TEST(OpenModel, FingerprintsTellModelsApart) {
   EXPECT_NE(fingerprint(other_end), base);
 }
 
+// Within the original context, 512, rope is the same for all; past it, it is
+// for sequences of one length.
+TEST(OpenModel, FingerprintsTellContextsApartWhereRopeFollowsThem) {
+  const std::string path = NewPath();
+  WriteHuggingFaceFolder(TinyModel(), path);
+  EXPECT_EQ(OpenModel(path, 300)->fingerprint, OpenModel(path)->fingerprint);
+  auto config = MakeHuggingFaceConfig(TinyModel());
+  config["rope_scaling"] = {{"type", "dynamic"}, {"factor", 4}};
+  WriteFile(path + "/config.json", config.dump());
+  const std::string base = OpenModel(path)->fingerprint;
+  EXPECT_EQ(OpenModel(path, 300)->fingerprint, base);
+  EXPECT_NE(OpenModel(path, 513)->fingerprint, base);
+  EXPECT_NE(OpenModel(path, 513)->fingerprint,
+            OpenModel(path, 600)->fingerprint);
+}
+
 TEST(OpenModel, SaysWhatAModelIsWhereThePathIsNone) {
   ExpectRefused("/no/such/model", absl::StatusCode::kNotFound,
                 "there is no model /no/such/model");

@@ -13,8 +13,11 @@ namespace {
 // Tensors that files have and nobody needs.
 bool IsOfNoUse(absl::string_view name, const ModelConfig& config) {
   // Computed from the config; GGUF's has been read with it.
-  if (absl::EndsWith(name, ".rotary_emb.inv_freq")) return true;
-  if (name == "rope_freqs.weight") return true;
+  for (const absl::string_view rope :
+       {".rotary_emb.inv_freq", "rope_freqs.weight", "rope_factors_long.weight",
+        "rope_factors_short.weight"}) {
+    if (absl::EndsWith(name, rope)) return true;
+  }
   // Saved although it is the embedding.
   return config.tied_embeddings && name == kHeadName;
 }
