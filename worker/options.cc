@@ -31,6 +31,10 @@ DEFINE_int32(metrics_port, 9091,
              "Port of /metrics, which Prometheus scrapes, 1 to 65535; 0: none. "
              "Ranks that another one of their host has started have none.");
 DEFINE_int32(tensor_parallel_size, 1, "Ranks of the group, 1 to 64.");
+DEFINE_bool(expert_parallel, false,
+            "Ranks hold whole experts of a mixture, each some of them, instead "
+            "of a part of each; docs/models.md says when. The same on all "
+            "ranks.");
 DEFINE_int32(rank, 0, "This process's rank; 0 leads the group.");
 DEFINE_string(leader_address, "",
               "host:port at which the leader's group forms. Default: a free "
@@ -153,9 +157,9 @@ absl::Status CheckModelName() {
   });
   if (is_good && name.size() <= kMostBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "--served_model_name is \"",
-      absl::CHexEscape(name.substr(0, kMostBytes)), "\"; it must be at most ",
-      kMostBytes, " characters of [A-Za-z0-9._/:@+-]."));
+      "--served_model_name is \"", absl::CHexEscape(name.substr(0, kMostBytes)),
+      "\"; it must be at most ", kMostBytes,
+      " characters of [A-Za-z0-9._/:@+-]."));
 }
 
 absl::Status CheckPageSize() {
@@ -271,6 +275,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   options.rank = {.model = FLAGS_model,
                   .rank = placement.rank,
                   .size = FLAGS_tensor_parallel_size,
+                  .expert_parallel = FLAGS_expert_parallel,
                   .local_index = FLAGS_local_index,
                   .local_ranks = placement.local_ranks,
                   .threads = FLAGS_threads,
@@ -327,6 +332,7 @@ std::string WorkerOptions::ToString() const {
   add("metrics_port", metrics_port);
   add("tls", lockstep::ToString(tls));
   add("tensor_parallel_size", rank.size);
+  add("expert_parallel", rank.expert_parallel ? "true" : "false");
   add("rank", rank.rank);
   add("leader_address", leader_address);
   add("local_ranks", rank.local_ranks);

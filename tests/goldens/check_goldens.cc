@@ -21,7 +21,7 @@ DEFINE_string(model, "",
               "the model that a JSON file is about, or the folder it lies in; "
               "default: $LOCKSTEP_TEST_DATA/models");
 DEFINE_string(tensor_parallel_sizes, "",
-              "comma-separated; default: 1, 2, 4, 8 and all that divide the "
+              "comma-separated; default: 1, 2, 3, 4, 8 and all that divide the "
               "heads");
 DEFINE_string(arithmetic, "strict", "strict or fast");
 DEFINE_string(kv_cache_type, "auto",

@@ -49,19 +49,37 @@ std::set<int> SizesToTry(const ModelConfig& config,
     return {options.tensor_parallel_sizes.begin(),
             options.tensor_parallel_sizes.end()};
   }
-  std::set<int> sizes = {1, 2, 4, 8};
+  std::set<int> sizes = {1, 2, 3, 4, 8};
   for (int size = 1; size <= config.num_heads; ++size) {
     if (config.num_heads % size == 0) sizes.insert(size);
   }
   return sizes;
 }
 
+// Those sizes and, of a mixture of experts, again with whole ones.
+std::set<GroupCut> CutsToTry(const ModelConfig& config,
+                             const GoldenCheckOptions& options) {
+  std::set<GroupCut> cuts;
+  for (const int size : SizesToTry(config, options)) {
+    cuts.insert({size, /*expert_parallel=*/false});
+    if (config.experts.num_experts > 0) {
+      cuts.insert({size, /*expert_parallel=*/true});
+    }
+  }
+  return cuts;
+}
+
+std::string Name(const GroupCut& cut) {
+  return absl::StrCat(cut.size, cut.size == 1 ? " rank" : " ranks",
+                      cut.expert_parallel ? " of whole experts" : "");
+}
+
 // Whether every rank gets a shard.
-absl::Status CheckSize(const ModelFiles& model, int size) {
-  for (int rank = 0; rank < size; ++rank) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        MakeShard(model.config, model.row_parallel_blocks, rank, size)
-            .status());
+absl::Status CheckCut(const ModelFiles& model, const GroupCut& cut) {
+  for (int rank = 0; rank < cut.size; ++rank) {
+    LOCKSTEP_RETURN_IF_ERROR(MakeShard(model.config, model.row_parallel_blocks,
+                                       rank, cut.size, cut.expert_parallel)
+                                 .status());
   }
   return absl::OkStatus();
 }
@@ -108,19 +126,18 @@ void CheckPrompts(const GoldenCase& golden, Report* report) {
                                   golden.prompts.size()));
 }
 
-// The answers of a group of `size`; nothing where there are none.
-std::optional<std::vector<GoldenAnswer>> CheckAtSize(const GoldenCase& golden,
-                                                     const ModelFiles& model,
-                                                     int size,
-                                                     const Numerics& numerics,
-                                                     Report* report) {
-  const std::string name =
-      absl::StrCat(golden.name, ", ", size, size == 1 ? " rank" : " ranks");
-  if (const absl::Status status = CheckSize(model, size); !status.ok()) {
+// The answers of a group; nothing where there are none.
+std::optional<std::vector<GoldenAnswer>> CheckAnswers(const GoldenCase& golden,
+                                                      const ModelFiles& model,
+                                                      const GroupCut& cut,
+                                                      const Numerics& numerics,
+                                                      Report* report) {
+  const std::string name = absl::StrCat(golden.name, ", ", Name(cut));
+  if (const absl::Status status = CheckCut(model, cut); !status.ok()) {
     report->Skip(name, status.message());
     return std::nullopt;
   }
-  auto answers = AnswerPrompts(model, size, numerics, golden.prompts);
+  auto answers = AnswerPrompts(model, cut, numerics, golden.prompts);
   if (!answers.ok()) {
     report->Fail(name, answers.status().message());
     return std::nullopt;
@@ -138,25 +155,26 @@ std::optional<std::vector<GoldenAnswer>> CheckAtSize(const GoldenCase& golden,
   return *std::move(answers);
 }
 
-// That sizes whose slices are the same give the same bits. `answers` are by
-// size.
+// That groups that cut their sums as the first does give the same bits.
 void CheckSameBits(const GoldenCase& golden, const ModelFiles& model,
-                   const std::map<int, std::vector<GoldenAnswer>>& answers,
+                   const std::map<GroupCut, std::vector<GoldenAnswer>>& answers,
                    Report* report) {
   if (answers.empty()) return;
+  const auto sum_cuts = [&model](const GroupCut& cut) {
+    return SumCuts(model.config, model.row_parallel_blocks, cut.size,
+                   cut.expert_parallel);
+  };
   const auto& [first, expected] = *answers.begin();
-  std::vector<int> same, other;
-  for (const int size :
-       IdenticalSizes(model.config, model.row_parallel_blocks, first)) {
-    const auto found = answers.find(size);
-    if (found == answers.end()) continue;
-    (found->second == expected ? same : other).push_back(size);
+  std::vector<std::string> same, other;
+  for (const auto& [cut, of_cut] : answers) {
+    if (sum_cuts(cut) != sum_cuts(first)) continue;
+    (of_cut == expected ? same : other).push_back(Name(cut));
   }
   const std::string name =
-      absl::StrCat(golden.name, ", ranks ", absl::StrJoin(same, ", "));
+      absl::StrCat(golden.name, ", ", absl::StrJoin(same, ", "));
   if (!other.empty()) {
     report->Fail(name, absl::StrCat("other logits or ids on ",
-                                    absl::StrJoin(other, ", "), " ranks"));
+                                    absl::StrJoin(other, ", ")));
   } else if (same.size() > 1) {
     report->Pass(name, "the same logits and ids, bit for bit");
   }
@@ -179,10 +197,10 @@ void CheckCase(const GoldenCase& golden, const GoldenCheckOptions& options,
     return report->Fail(golden.name, model.status().message());
   }
   CheckPrompts(golden, report);
-  std::map<int, std::vector<GoldenAnswer>> answers;
-  for (const int size : SizesToTry(model->config, options)) {
-    auto of_size = CheckAtSize(golden, *model, size, options.numerics, report);
-    if (of_size.has_value()) answers[size] = *std::move(of_size);
+  std::map<GroupCut, std::vector<GoldenAnswer>> answers;
+  for (const GroupCut& cut : CutsToTry(model->config, options)) {
+    auto of_cut = CheckAnswers(golden, *model, cut, options.numerics, report);
+    if (of_cut.has_value()) answers[cut] = *std::move(of_cut);
   }
   CheckSameBits(golden, *model, answers, report);
 }

@@ -101,12 +101,12 @@ absl::Status RunToEnd(Scheduler* scheduler, testing::EngineGroup* engine) {
 }  // namespace
 
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
-    const ModelFiles& model, int size, const Numerics& numerics,
+    const ModelFiles& model, const GroupCut& cut, const Numerics& numerics,
     absl::Span<const GoldenPrompt> prompts) {
   const int num_pages = PagesFor(prompts);
   LOCKSTEP_ASSIGN_OR_RETURN(auto engine,
                             testing::EngineGroup::Create(
-                                model, size,
+                                model, cut.size,
                                 {.engine = {.num_pages = num_pages,
                                             .page_size = kPageSize,
                                             .max_step_tokens = kMaxStepTokens,
@@ -114,7 +114,8 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
                                             .max_logits_rows = kMaxLogitsRows,
                                             .arithmetic = numerics.arithmetic,
                                             .kv_type = numerics.kv_type},
-                                 .ranks = {.threads = size == 1 ? 2 : 1}}));
+                                 .ranks = {.threads = cut.size == 1 ? 2 : 1},
+                                 .expert_parallel = cut.expert_parallel}));
   std::vector<GoldenAnswer> answers(prompts.size());
   CollectLogits(prompts, engine.get(), &answers);
   TokenCollector collector(&answers);

@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 #include <absl/types/span.h>
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -22,11 +23,19 @@ struct GoldenAnswer {
   bool operator==(const GoldenAnswer&) const = default;
 };
 
-// Serves the prompts as a worker group of `size` ranks would, ranks as threads:
-// all at once, through the scheduler, in chunks, greedily, never stopping at
-// the end of text.
+// How a model is cut.
+struct GroupCut {
+  int size = 1;  // ranks
+  bool expert_parallel = false;
+
+  auto operator<=>(const GroupCut&) const = default;
+};
+
+// Serves the prompts as such a worker group would, ranks as threads: all at
+// once, through the scheduler, in chunks, greedily, never stopping at the end
+// of text.
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
-    const ModelFiles& model, int size, const Numerics& numerics,
+    const ModelFiles& model, const GroupCut& cut, const Numerics& numerics,
     absl::Span<const GoldenPrompt> prompts);
 
 }  // namespace lockstep::goldens

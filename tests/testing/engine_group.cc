@@ -24,8 +24,8 @@ absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(
   std::unique_ptr<EngineGroup> group(new EngineGroup(std::move(ranks)));
   const auto create = [&](const LocalRank& rank) -> absl::Status {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        const Shard shard,
-        MakeShard(model.config, model.row_parallel_blocks, rank.rank, size));
+        const Shard shard, MakeShard(model.config, model.row_parallel_blocks,
+                                     rank.rank, size, options.expert_parallel));
     LOCKSTEP_ASSIGN_OR_RETURN(group->engines_[rank.rank],
                               ModelEngine::Create(model, shard, options.engine,
                                                   rank.ops, rank.collective));

@@ -22,6 +22,7 @@ class EngineGroup final : public Engine {
   struct Options {
     ModelEngine::Options engine;
     LocalRanks::Options ranks;
+    bool expert_parallel = false;
   };
 
   // `model` must outlive the group.

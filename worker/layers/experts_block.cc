@@ -54,7 +54,8 @@ absl::Status ExpertsBlock::Forward(const LayerWeights& layer, int tokens,
   const ExpertsWeights& weights = layer.experts;
   const float* input = BlockInput(rank_, layer.mlp_norm, tokens, activations);
   Route(weights, input, tokens);
-  MultiplyExperts(input, tokens, activations);
+  MultiplyExperts(input, activations);
+  ClearRowsOfOthers(tokens);
   if (config_.shared_intermediate_size > 0) {
     MultiplyShared(weights, input, tokens, activations);
   }
@@ -75,27 +76,43 @@ void ExpertsBlock::Route(const ExpertsWeights& weights, const float* input,
   routing_.Group(tokens);
   gate_up_.clear();
   down_.clear();
+  own_begin_ = own_end_ = 0;
+  const int first_expert = rank_.shard->expert_begin;
   for (const auto& [expert, begin, end] : routing_.groups()) {
-    gate_up_.push_back({&weights.experts[expert].gate_up, begin, end});
-    down_.push_back({&weights.experts[expert].down, begin, end});
+    if (expert < first_expert || expert >= rank_.shard->expert_end) continue;
+    if (gate_up_.empty()) own_begin_ = begin;
+    own_end_ = end;
+    const MlpWeights& mlp = weights.experts[expert - first_expert];
+    gate_up_.push_back({&mlp.gate_up, begin - own_begin_, end - own_begin_});
+    down_.push_back({&mlp.down, begin - own_begin_, end - own_begin_});
   }
 }
 
-void ExpertsBlock::MultiplyExperts(const float* input, int tokens,
+void ExpertsBlock::MultiplyExperts(const float* input,
                                    Activations* activations) {
   const int intermediate = rank_.shard->expert.size();
-  const auto gather = [&](int64_t begin, int64_t end) {
+  const auto gather = [this, input](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      std::copy_n(input + int64_t{routing_.token_of()[row]} * hidden_size_,
-                  hidden_size_, inputs_.data() + row * hidden_size_);
+      const int64_t token = routing_.token_of()[own_begin_ + row];
+      std::copy_n(input + token * hidden_size_, hidden_size_,
+                  inputs_.data() + row * hidden_size_);
     }
   };
-  rank_.ops->pool().For(InputRows(config_, tokens), kRowsPerRange, gather);
+  rank_.ops->pool().For(own_end_ - own_begin_, kRowsPerRange, gather);
   rank_.ops->GroupedGatedGemm(gate_up_, rank_.config->gate, inputs_.data(),
                               hidden_size_, activations->gate_up.data(),
                               activations->activated.data(), intermediate);
   rank_.ops->GroupedGemm(down_, activations->activated.data(), intermediate,
-                         outputs_.data(), hidden_size_);
+                         outputs_.data() + int64_t{own_begin_} * hidden_size_,
+                         hidden_size_);
+}
+
+void ExpertsBlock::ClearRowsOfOthers(int tokens) {
+  const size_t rows = InputRows(config_, tokens);
+  float* const out = outputs_.data();
+  std::fill_n(out, static_cast<size_t>(own_begin_) * hidden_size_, 0.0f);
+  std::fill_n(out + static_cast<size_t>(own_end_) * hidden_size_,
+              (rows - own_end_) * hidden_size_, 0.0f);
 }
 
 void ExpertsBlock::MultiplyShared(const ExpertsWeights& weights,

@@ -19,9 +19,11 @@ namespace lockstep {
 // its liking, and the shared expert's last.
 //
 // A token's bits do not depend on who else goes to its experts, nor on the
-// number of ranks: each expert's product is complete, over all ranks, before
-// the weighted sum. So the one all-reduce is of a row for each expert of each
-// token. Nothing is allocated but by the constructor.
+// number of ranks, nor on whether these have whole experts or a part of each:
+// each expert's product is complete, over all ranks, before the weighted sum.
+// So the one all-reduce is of a row for each expert of each token, zeros where
+// a rank has nothing of the expert. Nothing is allocated but by the
+// constructor.
 class ExpertsBlock {
  public:
   // Of a model without experts it holds nothing.
@@ -34,8 +36,8 @@ class ExpertsBlock {
 
  private:
   void Route(const ExpertsWeights& weights, const float* input, int tokens);
-  void MultiplyExperts(const float* input, int tokens,
-                       Activations* activations);
+  void MultiplyExperts(const float* input, Activations* activations);
+  void ClearRowsOfOthers(int tokens);
   void MultiplyShared(const ExpertsWeights& weights, const float* input,
                       int tokens, Activations* activations);
   void Combine(int tokens, float* out) const;
@@ -46,10 +48,13 @@ class ExpertsBlock {
   ExpertRouting routing_;
   FloatBuffer logits_;       // [tokens, num_experts]
   FloatBuffer shared_gate_;  // [tokens]
-  FloatBuffer inputs_;       // [tokens·experts_per_token, hidden_size]
-  // The same, then [tokens, hidden_size] of the shared expert.
+  // Rows of this rank's experts, which follow each other.
+  int own_begin_ = 0, own_end_ = 0;
+  FloatBuffer inputs_;  // [own rows, hidden_size]
+  // [tokens·experts_per_token, hidden_size], then [tokens, hidden_size] of the
+  // shared expert.
   FloatBuffer outputs_;
-  std::vector<kernels::RowGroup> gate_up_, down_;  // of this step
+  std::vector<kernels::RowGroup> gate_up_, down_;  // of own rows
 };
 
 }  // namespace lockstep

@@ -327,30 +327,6 @@ TEST(Shard, BlocksOfOneWeightDoNotBindTheOther) {
             128);
 }
 
-// Its layers have no other MLP, so that of 100 binds nothing.
-TEST(Shard, CutsEveryExpert) {
-  ModelConfig config = Config(8, 2, 16, 100, 512);
-  config.layers.assign(2, {.has_experts = true});
-  config.experts = {.num_experts = 4,
-                    .experts_per_token = 2,
-                    .intermediate_size = 64,
-                    .shared_intermediate_size = 256};
-  RowParallelBlocks blocks = {.o = 1, .down = 32};
-  const auto shard = MakeShard(config, blocks, 1, 4);
-  ASSERT_TRUE(shard.ok()) << shard.status();
-  EXPECT_EQ(shard->mlp.size(), 0);
-  EXPECT_EQ(std::pair(shard->expert.begin, shard->expert.end),
-            std::pair(16, 32));
-  EXPECT_EQ(shard->expert.slice_cols, 8);
-  EXPECT_EQ(std::pair(shard->shared_expert.begin, shard->shared_expert.end),
-            std::pair(64, 128));
-  EXPECT_THAT(IdenticalSizes(config, blocks, 1), ElementsAre(1, 2, 4, 8));
-  blocks.expert_down = 32;
-  EXPECT_THAT(IdenticalSizes(config, blocks, 1), ElementsAre(1));
-  EXPECT_THAT(std::string(MakeShard(config, blocks, 0, 4).status().message()),
-              HasSubstr("down_proj of an expert has 2 blocks of 32 columns"));
-}
-
 TEST(IdenticalSizes, AreThoseThatCutTheSameEightSlices) {
   EXPECT_THAT(IdenticalSizes(kTiny, Both(1), 1), ElementsAre(1, 2, 4, 8));
   EXPECT_THAT(IdenticalSizes(kTiny, Both(1), 4), ElementsAre(1, 2, 4, 8));

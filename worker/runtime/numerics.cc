@@ -46,12 +46,12 @@ absl::StatusOr<Numerics> ParseNumerics(absl::string_view arithmetic,
 
 std::string GenerationFingerprint(absl::string_view model,
                                   const Numerics& numerics,
-                                  absl::Span<const int> identical_sizes) {
+                                  absl::Span<const int> sum_cuts) {
   DigestBuilder builder;
   builder.Add(model);
   builder.Add(numerics.arithmetic_name());
   builder.Add(numerics.kv_type_name());
-  builder.Add(identical_sizes);
+  builder.Add(sum_cuts);
   return ToHex(builder.Finish());
 }
 

@@ -33,11 +33,10 @@ absl::StatusOr<Numerics> ParseNumerics(absl::string_view arithmetic,
 
 // Tells apart what gives different bits: a digest, in hex. Groups of one build
 // with the same one answer a request with the same bits, so any of them may
-// continue another's stream. `model` is the model's own fingerprint;
-// `identical_sizes` are the tensor-parallel sizes that give the same bits, as
-// IdenticalSizes lists them.
+// continue another's stream. `model` is the model's own fingerprint, `sum_cuts`
+// how the group cuts its sums, as SumCuts says it.
 std::string GenerationFingerprint(absl::string_view model,
                                   const Numerics& numerics,
-                                  absl::Span<const int> identical_sizes);
+                                  absl::Span<const int> sum_cuts);
 
 }  // namespace lockstep

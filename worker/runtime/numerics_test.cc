@@ -42,16 +42,16 @@ TEST(GenerationFingerprint, TellsWhateverChangesBits) {
   const Numerics strict;
   const Numerics fast = {.arithmetic = Arithmetic::kFast};
   const Numerics bf16 = {.kv_type = KvType::kBF16};
-  const std::vector<int> all = {1, 2, 4, 8};
-  const std::vector<int> alone = {1};
-  EXPECT_EQ(GenerationFingerprint("model", strict, all),
-            GenerationFingerprint("model", strict, all));
+  const std::vector<int> eighths = {0, 0};
+  const std::vector<int> of_three = {3, 0};
+  EXPECT_EQ(GenerationFingerprint("model", strict, eighths),
+            GenerationFingerprint("model", strict, eighths));
   const std::set<std::string> different = {
-      GenerationFingerprint("model", strict, all),
-      GenerationFingerprint("other", strict, all),
-      GenerationFingerprint("model", fast, all),
-      GenerationFingerprint("model", bf16, all),
-      GenerationFingerprint("model", strict, alone),
+      GenerationFingerprint("model", strict, eighths),
+      GenerationFingerprint("other", strict, eighths),
+      GenerationFingerprint("model", fast, eighths),
+      GenerationFingerprint("model", bf16, eighths),
+      GenerationFingerprint("model", strict, of_three),
   };
   EXPECT_EQ(different.size(), 5);
 }

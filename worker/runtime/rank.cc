@@ -24,6 +24,16 @@ constexpr int kLeastLogitsRows = 64;
 // Every rank calls it as soon as it is welcome.
 constexpr absl::Duration kMeetTimeout = absl::Seconds(20);
 
+absl::Status CheckExpertParallel(const RankOptions& options,
+                                 const ModelConfig& config) {
+  if (!options.expert_parallel || config.experts.num_experts > 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--expert_parallel is true; the model ", options.model,
+                   ", of ", config.architecture, ", has no experts."));
+}
+
 // Of one rank's weights once packed.
 int64_t WeightBytes(const RankOptions& options, const ModelFiles& model) {
   return PackedBytes(*model.tensors, model.config,
@@ -52,6 +62,16 @@ KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
       .model_max_context = model.config.max_context};
 }
 
+// How many of `count` things each rank holds: "; query heads 2+3+3".
+std::string ShareText(absl::string_view what, int count, int size) {
+  std::vector<int> shares;
+  for (int rank = 0; rank < size; ++rank) {
+    shares.push_back(ShareBegin(count, rank + 1, size) -
+                     ShareBegin(count, rank, size));
+  }
+  return absl::StrCat(what, " ", absl::StrJoin(shares, "+"));
+}
+
 // What --max_context has made of a rope that follows it.
 std::string RopeText(const ModelConfig& config) {
   if (!FollowsLength(config.rope)) return "";
@@ -66,9 +86,11 @@ std::string RopeText(const ModelConfig& config) {
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
   LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model,
                             OpenModel(options.model, options.max_context));
-  LOCKSTEP_ASSIGN_OR_RETURN(Shard shard,
-                            MakeShard(model.config, model.row_parallel_blocks,
-                                      options.rank, options.size));
+  LOCKSTEP_RETURN_IF_ERROR(CheckExpertParallel(options, model.config));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Shard shard,
+      MakeShard(model.config, model.row_parallel_blocks, options.rank,
+                options.size, options.expert_parallel));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
                             KvMemoryBytes(options, model));
   std::unique_ptr<Rank> rank(
@@ -154,7 +176,10 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_rank(options_.rank);
   hello.set_tensor_parallel_size(options_.size);
   LOCKSTEP_ASSIGN_OR_RETURN(*hello.mutable_build_id(), BuildId());
-  hello.set_model_fingerprint(model_.fingerprint);
+  // How the experts are cut changes what a rank must hold, if no bit.
+  hello.set_model_fingerprint(
+      absl::StrCat(model_.fingerprint,
+                   options_.expert_parallel ? " with --expert_parallel" : ""));
   v1::RankFlags& flags = *hello.mutable_flags();
   flags.set_page_size(options_.page_size);
   flags.set_num_pages(options_.num_pages);
@@ -222,14 +247,16 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   info.set_num_key_value_heads(config.num_kv_heads);
   info.mutable_weight_types()->Assign(model_.weight_types.begin(),
                                       model_.weight_types.end());
-  info.set_fingerprint(GenerationFingerprint(
-      model_.fingerprint, options_.numerics, identical_sizes()));
+  info.set_fingerprint(
+      GenerationFingerprint(model_.fingerprint, options_.numerics,
+                            SumCuts(config, model_.row_parallel_blocks,
+                                    options_.size, options_.expert_parallel)));
   return info;
 }
 
 std::vector<int> Rank::identical_sizes() const {
   return IdenticalSizes(model_.config, model_.row_parallel_blocks,
-                        options_.size);
+                        options_.size, options_.expert_parallel);
 }
 
 v1::ServerInfo Rank::server_info() const {
@@ -258,8 +285,13 @@ std::string Rank::Description() const {
       model_.config.architecture, " from ", options_.model, ", weights ",
       absl::StrJoin(model_.weight_types, "+"), ", tensor-parallel size ",
       options_.size, " (bit-identical sizes: ",
-      absl::StrJoin(server.identical_tensor_parallel_sizes(), ", "), "), ",
-      server.collective(), " collectives, ", server.arithmetic(),
+      absl::StrJoin(server.identical_tensor_parallel_sizes(), ", "),
+      ShareText("; query heads", model_.config.num_heads, options_.size),
+      options_.expert_parallel
+          ? ShareText("; experts", model_.config.experts.num_experts,
+                      options_.size)
+          : "",
+      "), ", server.collective(), " collectives, ", server.arithmetic(),
       " arithmetic, ", server.isa(), ", ", threads_, " threads a rank, ",
       server.kv_cache_type(), " KV cache of ", scheduler_options_.num_pages,
       " pages = ", kv_tokens,

@@ -31,8 +31,9 @@ namespace lockstep {
 struct RankOptions {
   std::string model;  // a Hugging Face folder or a .gguf file
   int rank = 0;
-  int size = 1;         // tensor parallel
-  int local_index = 0;  // among the ranks of this host
+  int size = 1;                  // tensor parallel
+  bool expert_parallel = false;  // ranks hold whole experts
+  int local_index = 0;           // among the ranks of this host
   int local_ranks = 1;
   int threads = 0;  // of the kernels; 0: the cores, shared among local ranks
   std::string cpu_isa = "auto";

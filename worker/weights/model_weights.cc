@@ -142,13 +142,12 @@ class Loader {
 
   absl::StatusOr<ExpertsWeights> Experts(int layer) const {
     const TensorNames& names = config_.names;
-    const int num_experts = config_.experts.num_experts;
     ExpertsWeights weights;
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.router,
-        Router(LayerTensorName(layer, names.router), num_experts));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
+                              Router(LayerTensorName(layer, names.router),
+                                     config_.experts.num_experts));
     const Range rows = RangeOf(shard_.expert);
-    for (int i = 0; i < num_experts; ++i) {
+    for (int i = shard_.expert_begin; i < shard_.expert_end; ++i) {
       const auto name = [&](const char* projection) {
         return ExpertTensorName(layer, names.experts, i, projection);
       };

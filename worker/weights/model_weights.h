@@ -22,10 +22,10 @@ struct MlpWeights {
   kernels::PackedMatrix down;     // [hidden, intermediate]
 };
 
-// Of a mixture of experts: the rank's slice of each, all of the router.
+// Of a mixture of experts: the rank's slices, all of the router.
 struct ExpertsWeights {
-  kernels::PackedMatrix router;  // [num_experts, hidden], strict
-  std::vector<MlpWeights> experts;
+  kernels::PackedMatrix router;       // [num_experts, hidden], strict
+  std::vector<MlpWeights> experts;    // from the shard's expert_begin on
   MlpWeights shared;                  // no rows where there is none
   kernels::PackedMatrix shared_gate;  // [1, hidden], strict; the same
 };
