@@ -106,6 +106,10 @@ void FastGemm(const FastGemmArgs& args) {
       return FastGemmOfType<V, Q6_KWeights>(args);
     case PackedType::kInt16:
       return FastGemmOfType<V, Int16Weights>(args);
+    case PackedType::kQ4_Z:
+      return FastGemmOfType<V, Q4_ZWeights>(args);
+    case PackedType::kQ8_F:
+      return FastGemmOfType<V, Q8_FWeights>(args);
     case PackedType::kF32:
     case PackedType::kF16:
     case PackedType::kBF16:

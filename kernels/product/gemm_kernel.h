@@ -293,6 +293,10 @@ void Gemm(const GemmArgs& args) {
       return GemmOfType<V, Q5KDecoder<V>>(args);
     case PackedType::kQ6_K:
       return GemmOfType<V, Q6KDecoder<V>>(args);
+    case PackedType::kQ4_Z:
+      return GemmOfType<V, Q4ZDecoder<V>>(args);
+    case PackedType::kQ8_F:
+      return GemmOfType<V, Q8FDecoder<V>>(args);
     case PackedType::kInt16:
       return;  // not what strict matrices hold
   }

@@ -7,7 +7,7 @@ PackedBlock UnpackPackedBlock(PackedType type, const uint8_t* slice, int row,
   PackedBlock out = {};
   out.fold_cols = type == PackedType::kQ6_K ? kQuantBlock / 2 : kQuantBlock;
   out.has_min = type == PackedType::kQ4_1 || type == PackedType::kQ4_K ||
-                type == PackedType::kQ5_K;
+                type == PackedType::kQ5_K || type == PackedType::kQ4_Z;
   for (int i = 0; i < kQuantBlock; ++i) {
     const PackedWeight w =
         UnpackWeight(type, slice, row, block * kQuantBlock + i);

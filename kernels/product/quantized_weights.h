@@ -31,6 +31,17 @@ struct Q8_0Weights {
   }
 };
 
+// The same with a scale in fp32.
+template <class V>
+struct Q8_FWeights : Q8_0Weights<V> {
+  static constexpr PackedType kType = PackedType::kQ8_F;
+
+  static typename V::Floats Scale(const uint8_t* header, const uint8_t*, int,
+                                  int v) {
+    return V::Load(reinterpret_cast<const float*>(header) + v * V::kWidth);
+  }
+};
+
 // The low four bits of a quad.
 template <class V>
 typename V::Ints NibbleQuad(const uint8_t* nibbles, int g, int v) {
@@ -63,6 +74,19 @@ struct Q4_1Weights : Q4_0Weights<V> {
 
   static typename V::Floats Min(const uint8_t* header, const uint8_t*, int v) {
     return V::LoadHalf(header + 2 * kPanelRows + 2 * v * V::kWidth);
+  }
+};
+
+template <class V>
+struct Q4_ZWeights : Q4_0Weights<V> {
+  static constexpr PackedType kType = PackedType::kQ4_Z;
+  static constexpr int kOffset = 0;
+  static constexpr bool kHasMin = true;
+
+  static typename V::Floats Min(const uint8_t* header, const uint8_t*, int v) {
+    const auto d = V::LoadHalf(header + 2 * v * V::kWidth);
+    const auto zero = V::LoadUint8(header + 2 * kPanelRows + v * V::kWidth);
+    return V::Sub(V::Zero(), V::Mul(d, zero));
   }
 };
 

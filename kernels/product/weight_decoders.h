@@ -59,13 +59,19 @@ struct QuadsDecoder {
   }
 };
 
-template <class V>
-struct Q8Decoder : QuadsDecoder<V> {
-  static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ8_0);
+// Bytes with one scale.
+template <class V, PackedType kType>
+struct BytesDecoder : QuadsDecoder<V> {
+  static constexpr PackedFormat kFormat = FormatOfPacked(kType);
   static constexpr int kRunCols = 32;
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int, int v) {
-    const typename V::Floats d = HalfAt<V>(group, 0, v);
+    typename V::Floats d;
+    if constexpr (kType == PackedType::kQ8_F) {
+      d = V::Load(reinterpret_cast<const float*>(group) + v * V::kWidth);
+    } else {
+      d = HalfAt<V>(group, 0, v);
+    }
     return {d, V::Mul(d, V::Set(-128))};
   }
   static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group, int,
@@ -74,6 +80,11 @@ struct Q8Decoder : QuadsDecoder<V> {
     return {WordsAt<V>(quads, 2 * n, v), WordsAt<V>(quads, 2 * n + 1, v)};
   }
 };
+
+template <class V>
+using Q8Decoder = BytesDecoder<V, PackedType::kQ8_0>;
+template <class V>
+using Q8FDecoder = BytesDecoder<V, PackedType::kQ8_F>;
 
 // Nibbles with a scale and a minimum.
 template <class V>
@@ -118,6 +129,20 @@ struct Q4_1Decoder : NibbleDecoder<V> {
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int, int v) {
     return {HalfAt<V>(group, 0, v), HalfAt<V>(group, 1, v)};
+  }
+  static typename V::Ints LoadPacket(const uint8_t* group, int, int n, int v) {
+    return WordsAt<V>(group + kFormat.header_bytes, n, v);
+  }
+};
+
+template <class V>
+struct Q4ZDecoder : NibbleDecoder<V> {
+  static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ4_Z);
+
+  static ScaleAndMin<V> LoadScales(const uint8_t* group, int, int v) {
+    const typename V::Floats d = HalfAt<V>(group, 0, v);
+    const typename V::Floats zero = V::LoadUint8(BytesAt<V>(group, 2, v));
+    return {d, V::Sub(V::Zero(), V::Mul(d, zero))};
   }
   static typename V::Ints LoadPacket(const uint8_t* group, int, int n, int v) {
     return WordsAt<V>(group + kFormat.header_bytes, n, v);

@@ -5,8 +5,8 @@
 
 namespace lockstep::kernels {
 
-// How a weight tensor is stored. The quantized types are ggml's; a row is a
-// whole number of blocks, each decoded as written here.
+// How a tensor is stored. The quantized types are ggml's, but for the last two
+// of them; a row is a whole number of blocks, each decoded as written here.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -32,11 +32,28 @@ enum class DType : uint8_t {
   kIQ4_XS,  // 256 values: fp16 d, 6-bit scales[8], nibbles.
             //                            w = d·(scale - 32)·table[nibble]
   kMXFP4,  // 32 values: an exponent e, nibbles.  w = 2^(e - 128)·table[nibble]
+  // What Hugging Face's quantized checkpoints are read as.
+  kQ4_Z,  // 32 values: fp16 d, uint8 zero, 16 bytes of nibbles.
+          //                                               w = d·(q - zero)
+  kQ8_F,  // 32 values: fp32 d, int8 q[32].                w = d·q
+  // Values that others scale: of matrices in parts, never packed as they are.
+  kF8_E4M3,  // sign, 4 bits of exponent, 3 of mantissa; no infinities
+  kI8,
+  kI32,
+  kI64,
 };
 
-inline constexpr int kNumDTypes = 16;
+inline constexpr int kNumDTypes = 22;
 
-// Values in a block; 1 for the plain types.
+// Whether weights are floats side by side: F32, F16, BF16.
+inline constexpr bool IsPlain(DType type) { return type <= DType::kBF16; }
+
+// Whether a tensor of the type has weights, and not only parts of them.
+inline constexpr bool HoldsWeights(DType type) {
+  return type < DType::kF8_E4M3;
+}
+
+// Values in a block; 1 for types without blocks.
 int BlockValues(DType type);
 
 // Bytes of a block.
@@ -55,5 +72,8 @@ void DecodeRow(DType type, const void* row, int64_t cols, float* out);
 // IEEE binary16 and bfloat16 to fp32, exact; signalling NaNs stay as they are.
 float HalfToFloat(uint16_t half);
 float BFloat16ToFloat(uint16_t bits);
+
+// To the nearest, ties to even; what is too large becomes infinite.
+uint16_t FloatToHalf(float value);
 
 }  // namespace lockstep::kernels

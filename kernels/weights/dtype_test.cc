@@ -23,7 +23,7 @@ DType TypeNamed(const std::string& name) {
   return DType::kF32;
 }
 
-TEST(DTypeTest, DecodesAsTheGgufPackageDoes) {
+TEST(DTypeTest, DecodesAsTheVectorsSay) {
   std::ifstream file("kernels/weights/testdata/dequantized.txt");
   ASSERT_TRUE(file.is_open());
   std::map<std::string, int> seen;
@@ -66,6 +66,13 @@ TEST(DTypeTest, BlocksAreGgmls) {
   EXPECT_EQ(RowBytes(DType::kMXFP4, 64), 34);
 }
 
+TEST(DTypeTest, NotANumberInEightBitsStaysOne) {
+  const uint8_t bits[] = {0x7f, 0xff};
+  float values[2];
+  DecodeRow(DType::kF8_E4M3, bits, 2, values);
+  EXPECT_TRUE(std::isnan(values[0]) && std::isnan(values[1]));
+}
+
 // By the definition of binary16: sign, 5 bits of exponent, 10 of mantissa.
 float HalfByDefinition(uint16_t half) {
   const int exponent = half >> 10 & 31, mantissa = half & 1023;
@@ -87,6 +94,7 @@ TEST(DTypeTest, EveryHalfConvertsExactly) {
     if (std::isnan(expected)) {
       EXPECT_TRUE(std::isnan(value)) << bits;
     } else {
+      EXPECT_EQ(FloatToHalf(value), bits);
       EXPECT_EQ(std::bit_cast<uint32_t>(value),
                 std::bit_cast<uint32_t>(expected))
           << bits;

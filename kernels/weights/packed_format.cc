@@ -23,6 +23,11 @@ int Nibble(const uint8_t* nibbles, int row, int col) {
   return word >> (8 * (col % 4) + 4 * (col / 4 % 2)) & 15;
 }
 
+// Of the words from `quads` on, with their offset.
+int Byte(const uint8_t* quads, int row, int col) {
+  return quads[(col / 4 * kPanelRows + row) * 4 + col % 4];
+}
+
 int UpperBit(const uint8_t* bits, int row, int col) {
   return Load<uint32_t>(bits, row) >> (8 * (col % 4) + col / 4) & 1;
 }
@@ -63,11 +68,19 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
       return PackedType::kQ8_0;
     case DType::kQ3_K:
       return PackedType::kQ6_K;
+    case DType::kQ4_Z:
+      return PackedType::kQ4_Z;
+    case DType::kQ8_F:
+      return PackedType::kQ8_F;
     // These have no layout that keeps their integers.
     case DType::kQ5_1:
     case DType::kQ2_K:
     case DType::kIQ4_XS:
     case DType::kMXFP4:
+    case DType::kF8_E4M3:
+    case DType::kI8:
+    case DType::kI32:
+    case DType::kI64:
       return plain(PackedType::kF32);
   }
   __builtin_unreachable();
@@ -87,7 +100,7 @@ PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
   const float d = LoadHalf(group, row);
   switch (type) {
     case PackedType::kQ8_0:
-      return {quants[(i / 4 * kPanelRows + row) * 4 + i % 4] - 128, d, 0};
+      return {Byte(quants, row, i) - 128, d, 0};
     case PackedType::kQ4_0:
       return {Nibble(quants, row, i) - 8, d, 0};
     case PackedType::kQ4_1:
@@ -104,6 +117,10 @@ PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
     case PackedType::kInt16:
       return {Load<int16_t>(quants, (i / 2 * kPanelRows + row) * 2 + i % 2),
               BFloat16ToFloat(Load<uint16_t>(group, row)), 0};
+    case PackedType::kQ4_Z:
+      return {Nibble(quants, row, i), d, -(d * group[2 * kPanelRows + row])};
+    case PackedType::kQ8_F:
+      return {Byte(quants, row, i) - 128, Load<float>(group, row), 0};
     case PackedType::kF32:
     case PackedType::kF16:
     case PackedType::kBF16:

@@ -23,9 +23,11 @@ enum class PackedType : uint8_t {
   kQ5_K,
   kQ6_K,
   kInt16,
+  kQ4_Z,
+  kQ8_F,
 };
 
-inline constexpr int kNumPackedTypes = 10;
+inline constexpr int kNumPackedTypes = 12;
 
 PackedType PackedTypeOf(DType type, Arithmetic arithmetic);
 
@@ -51,6 +53,8 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic);
 //                            nibbles[4][16]; pairs[2][16]
 //   Int16      32   1056   bf16 scale[16]; int16 q[16][16][2]: [n] is columns
 //                          2·n and 2·n + 1.                    w ≈ scale·q
+//   Q4_Z       32    304   fp16 d[16]; uint8 zero[16]; nibbles[4][16]
+//   Q8_F       32    576   float d[16]; uint8 q[8][16][4], as Q8_0
 //
 // nibbles, bits and pairs are uint32 that hold the integers of stored types
 // before an offset (8, 32) is taken off:
@@ -76,7 +80,7 @@ struct PackedFormat {
 inline constexpr PackedFormat kPackedFormats[kNumPackedTypes] = {
     {1, 64, 0},      {1, 32, 0},     {1, 32, 0},      {32, 544, 32},
     {32, 288, 32},   {32, 320, 64},  {256, 2368, 64}, {256, 2880, 64},
-    {256, 3360, 32}, {32, 1056, 32},
+    {256, 3360, 32}, {32, 1056, 32}, {32, 304, 48},   {32, 576, 64},
 };
 
 inline constexpr PackedFormat FormatOfPacked(PackedType type) {
@@ -97,7 +101,7 @@ inline constexpr size_t SliceBytes(PackedType type, int cols) {
 struct PackedWeight {
   int quant;  // the offset (128, 8, 32) is taken off
   float scale;
-  float min;  // 0 but for Q4_1, Q4_K and Q5_K
+  float min;  // 0 but for Q4_1, Q4_K, Q5_K and Q4_Z
 };
 
 // Column `col` of a slice, of the panel's row `row`. Slow: the oracle of the

@@ -16,44 +16,73 @@ PackedMatrix::PackedMatrix(int cols, int slice_cols, Arithmetic arithmetic)
   CHECK_LE(cols / slice_cols, kMaxSlices);
 }
 
-void PackedMatrix::AddRows(DType type, int rows, const void* source,
-                           size_t row_bytes, int64_t col_begin,
-                           const Packing& packing) {
-  const int block = BlockValues(type);
-  CHECK_EQ(slice_cols_ % block, 0) << DTypeName(type);
-  CHECK_EQ(col_begin % block, 0) << DTypeName(type);
-  if (rows == 0) return;
+PackedMatrix::Segment PackedMatrix::NewSegment(DType type, int rows) const {
+  CHECK_EQ(slice_cols_ % BlockValues(type), 0) << DTypeName(type);
   const PackedType packed = PackedTypeOf(type, arithmetic_);
   const size_t slice_bytes = SliceBytes(packed, slice_cols_);
-  Segment segment = {.type = packed,
-                     .row_begin = rows_,
-                     .rows = rows,
-                     .data = nullptr,
-                     .panel_bytes = cols_ / slice_cols_ * slice_bytes,
-                     .slice_bytes = slice_bytes};
-  const size_t bytes = segment.panels() * segment.panel_bytes;
+  return {.type = packed,
+          .row_begin = rows_,
+          .rows = rows,
+          .data = nullptr,
+          .panel_bytes = cols_ / slice_cols_ * slice_bytes,
+          .slice_bytes = slice_bytes};
+}
+
+void PackedMatrix::Append(Segment segment, const PackPanels& pack,
+                          const Packing& packing) {
+  if (segment.rows == 0) return;
   WeightArena* arena = packing.arena;
   if (arena == nullptr) arena = &own_memory_;
-  uint8_t* const data = arena->Allocate(bytes);
-  const uint8_t* first =
-      static_cast<const uint8_t*>(source) + RowBytes(type, col_begin);
-  const auto pack = [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const int row = static_cast<int>(panel) * kPanelRows;
-      PackPanel(packed,
-                {type, first + row * row_bytes, row_bytes,
-                 std::min(kPanelRows, rows - row)},
-                cols_, slice_cols_, data + panel * segment.panel_bytes);
-    }
+  uint8_t* const data = arena->Allocate(segment.panels() * segment.panel_bytes);
+  const auto pack_from = [&](int64_t begin, int64_t end) {
+    pack(begin, end, data + begin * segment.panel_bytes);
   };
   if (packing.pool == nullptr) {
-    pack(0, segment.panels());
+    pack_from(0, segment.panels());
   } else {
-    packing.pool->For(segment.panels(), 1, pack);
+    packing.pool->For(segment.panels(), 1, pack_from);
   }
   segment.data = data;
   segments_.push_back(segment);
-  rows_ += rows;
+  rows_ += segment.rows;
+}
+
+void PackedMatrix::AddRows(DType type, int rows, const void* source,
+                           size_t row_bytes, int64_t col_begin,
+                           const Packing& packing) {
+  CHECK_EQ(col_begin % BlockValues(type), 0) << DTypeName(type);
+  const Segment segment = NewSegment(type, rows);
+  const uint8_t* first =
+      static_cast<const uint8_t*>(source) + RowBytes(type, col_begin);
+  const auto pack = [&](int64_t begin, int64_t end, uint8_t* data) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int row = static_cast<int>(panel) * kPanelRows;
+      PackPanel(segment.type,
+                {type, first + row * row_bytes, row_bytes,
+                 std::min(kPanelRows, rows - row)},
+                cols_, slice_cols_, data);
+      data += segment.panel_bytes;
+    }
+  };
+  Append(segment, pack, packing);
+}
+
+void PackedMatrix::AddRows(DType type, int rows, const FillRows& fill,
+                           const Packing& packing) {
+  const Segment segment = NewSegment(type, rows);
+  const size_t row_bytes = RowBytes(type, cols_);
+  const auto pack = [&](int64_t begin, int64_t end, uint8_t* data) {
+    std::vector<uint8_t> stored(kPanelRows * row_bytes);
+    for (int64_t panel = begin; panel < end; ++panel) {
+      const int row = static_cast<int>(panel) * kPanelRows;
+      const int count = std::min(kPanelRows, rows - row);
+      fill(row, count, stored.data());
+      PackPanel(segment.type, {type, stored.data(), row_bytes, count}, cols_,
+                slice_cols_, data);
+      data += segment.panel_bytes;
+    }
+  };
+  Append(segment, pack, packing);
 }
 
 int PackedMatrix::panels() const {

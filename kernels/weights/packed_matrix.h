@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/threads/thread_pool.h"
@@ -62,6 +63,14 @@ class PackedMatrix {
   PackedMatrix(PackedMatrix&&) = default;
   PackedMatrix& operator=(PackedMatrix&&) = default;
 
+  // Writes columns [0, cols()) of `count` rows from `first` on, one after
+  // another as a row of the type lies. Any thread of the pool.
+  using FillRows = std::function<void(int first, int count, uint8_t* out)>;
+
+  // Appends `rows` rows, a panel's at a time.
+  void AddRows(DType type, int rows, const FillRows& fill,
+               const Packing& packing = {});
+
   // Appends `rows` rows: columns [col_begin, col_begin + cols) of rows as
   // stored, `row_bytes` apart, starting at `source`.
   // REQUIRES: col_begin % BlockValues(type) == 0.
@@ -83,6 +92,13 @@ class PackedMatrix {
   static constexpr int kMaxSlices = 15;
 
  private:
+  // Fills panels from `begin` up to `end`, the first of which is at `data`.
+  using PackPanels =
+      std::function<void(int64_t begin, int64_t end, uint8_t* data)>;
+
+  Segment NewSegment(DType type, int rows) const;
+  void Append(Segment segment, const PackPanels& pack, const Packing& packing);
+
   int rows_ = 0;
   int cols_ = 0;
   int slice_cols_ = 0;

@@ -48,8 +48,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
                     DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ5_K,
                     DType::kQ6_K, DType::kQ5_0, DType::kQ5_1, DType::kQ2_K,
-                    DType::kQ3_K, DType::kIQ4_NL, DType::kIQ4_XS,
-                    DType::kMXFP4),
+                    DType::kQ3_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4,
+                    DType::kQ4_Z, DType::kQ8_F),
     [](const auto& info) { return DTypeName(info.param); });
 
 TEST_P(PackedMatrixTest, HoldsTheChosenColumnsOfTheRows) {
@@ -113,6 +113,26 @@ TEST_P(PackedMatrixTest, ThreadsPackTheSameBytes) {
                           alone.bytes()),
               0);
   }
+}
+
+TEST_P(PackedMatrixTest, RowsThatAreMadeArePackedAsStoredOnesAre) {
+  const DType type = GetParam();
+  const int cols = 2 * BlockValues(type), rows = 16 * 3 + 5;
+  const size_t row_bytes = RowBytes(type, cols);
+  const std::vector<uint8_t> source = RandomRows(type, rows, cols);
+  ThreadPool pool({.num_threads = 2, .oversubscribed = true});
+  PackedMatrix stored(cols, cols / 2), made(cols, cols / 2);
+  stored.AddRows(type, rows, source.data(), row_bytes, 0);
+  made.AddRows(type, rows,
+               [&](int first, int count, uint8_t* out) {
+                 std::memcpy(out, &source[first * row_bytes],
+                             count * row_bytes);
+               },
+               {.pool = &pool});
+  ASSERT_EQ(stored.bytes(), made.bytes());
+  EXPECT_EQ(std::memcmp(stored.segments()[0].data, made.segments()[0].data,
+                        made.bytes()),
+            0);
 }
 
 // What fast arithmetic makes of plain weights.

@@ -55,14 +55,19 @@ void StoreSixBits(const Quads& quads, int row, uint8_t* words) {
   }
 }
 
+// Signed bytes.
+void StoreBytes(const uint8_t* quants, int row, uint8_t* words) {
+  for (int g = 0; g < kQuads; ++g) {
+    Store(words, g * kPanelRows + row, Load<uint32_t>(quants, g) ^ 0x80808080);
+  }
+}
+
 // The scale that a block begins with, and its signed bytes.
 void StoreQ8_0(const uint8_t* block, const uint8_t* quants, int row,
                uint8_t* group) {
   Store16(group, row, block);
-  uint8_t* words = group + FormatOfPacked(PackedType::kQ8_0).header_bytes;
-  for (int g = 0; g < kQuads; ++g) {
-    Store(words, g * kPanelRows + row, Load<uint32_t>(quants, g) ^ 0x80808080);
-  }
+  StoreBytes(quants, row,
+             group + FormatOfPacked(PackedType::kQ8_0).header_bytes);
 }
 
 // Of ggml's Q4_0 and Q4_1: 16 bytes, columns 0-15 in the low halves.
@@ -104,6 +109,19 @@ void PackQ4_1(const uint8_t* block, int row, uint8_t* group) {
   Store16(group, kPanelRows + row, block + 2);
   StoreNibbles(NibblesOfHalves(block + 4), row,
                group + FormatOfPacked(PackedType::kQ4_1).header_bytes);
+}
+
+void PackQ4_Z(const uint8_t* block, int row, uint8_t* group) {
+  Store16(group, row, block);
+  group[2 * kPanelRows + row] = block[2];
+  StoreNibbles(NibblesOfHalves(block + 3), row,
+               group + FormatOfPacked(PackedType::kQ4_Z).header_bytes);
+}
+
+void PackQ8_F(const uint8_t* block, int row, uint8_t* group) {
+  Store(group, row, Load<float>(block));
+  StoreBytes(block + sizeof(float), row,
+             group + FormatOfPacked(PackedType::kQ8_F).header_bytes);
 }
 
 template <bool kFiveBits>
@@ -345,7 +363,7 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
                int slice_cols, uint8_t* panel) {
   const bool plain =
       FormatOfPacked(type).group_cols == 1 || type == PackedType::kInt16;
-  if (plain && BlockValues(rows.type) > 1) {
+  if (plain && !IsPlain(rows.type)) {
     const DecodedRows decoded(rows, cols);
     return PackPanel(type, decoded.view(), cols, slice_cols, panel);
   }
@@ -383,6 +401,10 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
         return PackBlocks<PackedType::kQ6_K, PackQ3K>(rows, cols, panel);
       }
       return PackBlocks<PackedType::kQ6_K, PackQ6K>(rows, cols, panel);
+    case PackedType::kQ4_Z:
+      return PackBlocks<PackedType::kQ4_Z, PackQ4_Z>(rows, cols, panel);
+    case PackedType::kQ8_F:
+      return PackBlocks<PackedType::kQ8_F, PackQ8_F>(rows, cols, panel);
     case PackedType::kInt16:
       return rows.type == DType::kF32
                  ? PackInt16<uint32_t>(rows, cols, slice_cols, panel)

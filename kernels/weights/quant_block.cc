@@ -191,9 +191,21 @@ void UnpackBlock(DType type, const uint8_t* block, QuantBlock* out) {
       out->scale[0] = Mxfp4Scale(block[0]);
       UnpackTable(block + 1, kMxfp4Table, out->quant);
       break;
+    case DType::kQ4_Z:
+      out->min[0] = -(out->scale[0] * block[2]);
+      UnpackNibbles(block + 3, 0, out->quant);
+      break;
+    case DType::kQ8_F:
+      std::memcpy(&out->scale[0], block, sizeof(float));
+      std::memcpy(out->quant, block + sizeof(float), 32);
+      break;
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8_E4M3:
+    case DType::kI8:
+    case DType::kI32:
+    case DType::kI64:
       break;
   }
 }

@@ -12,7 +12,7 @@ namespace lockstep::kernels {
 struct QuantBlock {
   int8_t quant[256];  // [BlockValues(type)] with the offset (8, 32) taken off
   float scale[16];
-  float min[16];     // 0 but for Q4_1, Q5_1, Q2_K, Q4_K and Q5_K
+  float min[16];     // 0 but for Q4_1, Q5_1, Q2_K, Q4_K, Q5_K and Q4_Z
   int scale_values;  // values that share a scale and a minimum
 };
 

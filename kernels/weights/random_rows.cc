@@ -32,6 +32,11 @@ void MakeModerate(DType type, uint8_t* block, std::mt19937& random) {
       SetHalf(block + 80, random);
       SetHalf(block + 82, random);
       break;
+    case DType::kQ8_F: {
+      const float value = std::normal_distribution<float>(0, 0x1p-8f)(random);
+      std::memcpy(block, &value, sizeof(value));
+      break;
+    }
     case DType::kMXFP4:  // 2^-12 … 2^-9
       block[0] = 116 + random() % 4;
       break;

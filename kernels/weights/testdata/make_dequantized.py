@@ -7,6 +7,8 @@ shares nothing with ours:
     python3 -m venv venv && venv/bin/pip install gguf
     venv/bin/python kernels/weights/testdata/make_dequantized.py > kernels/weights/testdata/dequantized.txt
 
+Types that gguf has not are computed here, as dtype.h defines them.
+
 Each line: type, the bytes of two blocks as hex, the decoded values as hex of
 their fp32 bits, little-endian.
 """
@@ -59,6 +61,35 @@ def extreme_block(name, scale, fill):
     return bytes(data)
 
 
+def line(name, stored, values):
+    print(name, stored.hex(), np.asarray(values, "<f4").tobytes().hex())
+
+
+def e4m3(bits):
+    """By the definition of FP8 E4M3: sign, 4 bits of exponent, 3 of mantissa."""
+    exponent, mantissa = bits >> 3 & 15, bits & 7
+    magnitude = mantissa * 2.0**-9 if exponent == 0 else (8 + mantissa) * 2.0 ** (exponent - 10)
+    return -magnitude if bits & 128 else magnitude
+
+
+def others(rng):
+    """Types that are not ggml's."""
+    for d in (0.0371, -0.0021, 6e-8):
+        d = np.float16(d)
+        zero, nibbles = int(rng.integers(0, 16)), rng.integers(0, 256, 16, dtype=np.uint8)
+        quants = np.concatenate([nibbles & 15, nibbles >> 4]).astype(np.float32)
+        line("Q4_Z", d.tobytes() + bytes([zero]) + nibbles.tobytes(), np.float32(d) * (quants - zero))
+        d = np.float32(rng.normal() * 0.01)
+        quants = rng.integers(-128, 128, 32).astype(np.int8)
+        line("Q8_F", d.tobytes() + quants.tobytes(), d * quants.astype(np.float32))
+    bits = [b for b in range(256) if b & 127 != 127]  # but NaN
+    line("F8_E4M3", bytes(bits), [e4m3(b) for b in bits])
+    for name, dtype in (("I8", "<i1"), ("I32", "<i4"), ("I64", "<i8")):
+        limits = np.iinfo(dtype)
+        values = np.array([0, 1, -1, 77, limits.min, limits.max], dtype)
+        line(name, values.tobytes(), values.astype(np.float32))
+
+
 def main():
     rng = np.random.default_rng(1)
     for name in FORMATS:
@@ -77,6 +108,7 @@ def main():
     bits = rng.integers(0, 0x7f80, 32, dtype=np.uint16)
     words = (bits.astype(np.uint32) << 16).astype("<u4")
     print("BF16", bits.tobytes().hex(), words.tobytes().hex())
+    others(rng)
 
 
 if __name__ == "__main__":
