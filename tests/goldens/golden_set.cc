@@ -24,7 +24,7 @@ constexpr float kTensorRounding = 2e-4;
 // Of one checkpoint folder NAME/, if it is one.
 absl::Status AddCheckpoint(const fs::path& folder,
                            std::vector<GoldenCase>* cases) {
-  for (const char* type : {"fp32", "bf16"}) {
+  for (const char* type : {"fp32", "bf16", "quantized"}) {
     const fs::path file =
         folder / absl::StrCat("goldens.", type, ".safetensors");
     if (!fs::exists(file)) continue;

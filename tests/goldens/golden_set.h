@@ -10,9 +10,10 @@
 namespace lockstep::goldens {
 
 // The cases of a folder, by name: of NAME/ or tiny/NAME/ with
-// goldens.{fp32,bf16}.safetensors, whose models are the folders fp32 and bf16
-// beside them or else fp32.gguf and bf16.gguf, of the folder itself if it is
-// such a NAME, and of its JSON files. README.md describes the formats.
+// goldens.{fp32,bf16,quantized}.safetensors, whose models are the folders fp32,
+// bf16 and quantized beside them or else fp32.gguf and so on, of the folder
+// itself if it is such a NAME, and of its JSON files. README.md describes the
+// formats.
 //
 // `models` is where the model of a JSON file is: a folder of files, or the file
 // itself. A case whose model is not there has an empty model_path. NOT_FOUND

@@ -54,10 +54,9 @@ absl::Status RefuseOptions(const JsonFields& fields,
       return fields.Unsupported(name, "only false is");
     }
   }
-  for (const char* name :
-       {"quantization_config", "attn_logit_softcapping",
-        "final_logit_softcapping", "query_pre_attn_scalar", "num_experts",
-        "num_local_experts", "clip_qkv", "adapter_config"}) {
+  for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
+                           "query_pre_attn_scalar", "num_experts",
+                           "num_local_experts", "clip_qkv", "adapter_config"}) {
     if (fields.Find(name) != nullptr && !architecture.Takes(name)) {
       return fields.Unsupported(name, "only models without it are");
     }
@@ -248,8 +247,8 @@ absl::StatusOr<json> TextConfig(const JsonFields& fields,
         absl::StrCat("only ", architecture.text_model_type, " is"));
   }
   json merged = *fields.Find("text_config");
-  for (const char* name : {"bos_token_id", "eos_token_id",
-                           "tie_word_embeddings", "quantization_config"}) {
+  for (const char* name :
+       {"bos_token_id", "eos_token_id", "tie_word_embeddings"}) {
     const json* of_whole = fields.Find(name);
     if (of_whole != nullptr && text->Find(name) == nullptr) {
       merged[name] = *of_whole;

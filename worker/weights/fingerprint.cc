@@ -101,11 +101,13 @@ void AddConfig(const ModelConfig& config, DigestBuilder& builder) {
 }  // namespace
 
 absl::StatusOr<std::string> Fingerprint(const ModelConfig& config,
-                                        const TensorSource& source) {
+                                        absl::string_view format,
+                                        const TensorSource& stored) {
   DigestBuilder builder;
   AddConfig(config, builder);
-  for (const std::string& name : source.Names()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source.Get(name));
+  builder.Add(format);
+  for (const std::string& name : stored.Names()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, stored.Get(name));
     builder.Add(DigestOf(tensor));
   }
   return ToHex(builder.Finish());

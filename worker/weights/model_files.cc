@@ -14,14 +14,18 @@
 #include "common/mapped_file.h"
 #include "common/status_macros.h"
 #include "common/strict_json.h"
+#include "worker/checkpoint/gguf_parts.h"
+#include "worker/checkpoint/gguf_source.h"
+#include "worker/checkpoint/quantized_checkpoint.h"
+#include "worker/checkpoint/safetensors_folder.h"
+#include "worker/checkpoint/tensor_part.h"
+#include "worker/checkpoint/text_part.h"
 #include "worker/model_spec/gguf_config.h"
 #include "worker/model_spec/huggingface_config.h"
+#include "worker/model_spec/quantization_config.h"
 #include "worker/model_spec/rope_length.h"
 #include "worker/weights/fingerprint.h"
-#include "worker/weights/gguf_source.h"
-#include "worker/weights/safetensors_folder.h"
 #include "worker/weights/tensor_table.h"
-#include "worker/weights/text_part.h"
 
 namespace lockstep {
 namespace {
@@ -35,50 +39,73 @@ absl::StatusOr<nlohmann::json> ReadJson(const std::string& path) {
       path);
 }
 
-absl::Status OpenFolder(const std::string& folder, ModelFiles* model) {
-  const std::string config_path = folder + "/config.json";
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJson(config_path));
-  LOCKSTEP_ASSIGN_OR_RETURN(model->config,
-                            ConfigFromHuggingFace(config, config_path));
-  const std::string generation_path = folder + "/generation_config.json";
-  const auto generation = ReadJson(generation_path);
-  if (generation.ok()) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        MergeGenerationConfig(*generation, generation_path, &model->config));
-  } else if (!absl::IsNotFound(generation.status())) {
-    return generation.status();
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(model->tensors, SafetensorsFolder::Open(folder));
-  if (model->config.multimodal) {
-    model->tensors = std::make_unique<TextPart>(std::move(model->tensors));
-  }
-  return absl::OkStatus();
-}
+// Opens a model into `model` and collects what decides its weights besides the
+// stored tensors.
+class Opener {
+ public:
+  Opener(const std::string& path, ModelFiles* model)
+      : path_(path), model_(*model) {}
 
-absl::Status OpenGguf(const std::string& path, ModelFiles* model) {
-  LOCKSTEP_ASSIGN_OR_RETURN(auto file, GgufFile::Open(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(model->config, ConfigFromGguf(*file));
-  LOCKSTEP_ASSIGN_OR_RETURN(model->tensors,
-                            GgufSource::Create(std::move(file)));
-  return absl::OkStatus();
-}
+  absl::Status Open() {
+    std::error_code error;
+    const auto status = std::filesystem::status(path_, error);
+    if (!std::filesystem::exists(status)) {
+      return absl::NotFoundError(
+          absl::StrCat("there is no model ", path_, ": ",
+                       error ? error.message() : "not found", "."));
+    }
+    if (std::filesystem::exists(path_ + "/config.json", error)) {
+      return OpenFolder();
+    }
+    if (absl::EndsWith(path_, ".gguf")) return OpenGguf();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model ", path_,
+        " is neither a folder with a config.json nor a .gguf file."));
+  }
 
-absl::Status OpenEither(const std::string& path, ModelFiles* model) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no model ", path, ": ",
-                     error ? error.message() : "not found", "."));
+  const std::string& format() const { return format_; }
+
+ private:
+  absl::Status OpenFolder() {
+    const std::string config_path = path_ + "/config.json";
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJson(config_path));
+    LOCKSTEP_ASSIGN_OR_RETURN(model_.config,
+                              ConfigFromHuggingFace(config, config_path));
+    const std::string generation_path = path_ + "/generation_config.json";
+    const auto generation = ReadJson(generation_path);
+    if (generation.ok()) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          MergeGenerationConfig(*generation, generation_path, &model_.config));
+    } else if (!absl::IsNotFound(generation.status())) {
+      return generation.status();
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto quantization,
+                              ReadQuantizationConfig(config, config_path));
+    LOCKSTEP_ASSIGN_OR_RETURN(model_.tensors, SafetensorsFolder::Open(path_));
+    if (model_.config.multimodal) {
+      model_.tensors = std::make_unique<TextPart>(std::move(model_.tensors));
+    }
+    if (!quantization.has_value()) return absl::OkStatus();
+    format_ = quantization->text;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        model_.tensors,
+        QuantizedCheckpoint::Create(std::move(model_.tensors), *quantization));
+    return absl::OkStatus();
   }
-  if (std::filesystem::exists(path + "/config.json", error)) {
-    return OpenFolder(path, model);
+
+  absl::Status OpenGguf() {
+    LOCKSTEP_ASSIGN_OR_RETURN(auto file, GgufFile::Open(path_));
+    LOCKSTEP_ASSIGN_OR_RETURN(auto others, OpenOtherParts(*file));
+    LOCKSTEP_ASSIGN_OR_RETURN(model_.config, ConfigFromGguf(*file));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        model_.tensors, GgufSource::Create(std::move(file), std::move(others)));
+    return absl::OkStatus();
   }
-  if (absl::EndsWith(path, ".gguf")) return OpenGguf(path, model);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the model ", path,
-      " is neither a folder with a config.json nor a .gguf file."));
-}
+
+  const std::string& path_;
+  ModelFiles& model_;
+  std::string format_;
+};
 
 // The types of the tensors, those of most elements first.
 std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
@@ -86,7 +113,7 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
   for (const Tensor& tensor : tensors) {
     int64_t count = 1;
     for (const int64_t size : tensor.shape) count *= size;
-    elements[kernels::DTypeName(tensor.type)] += count;
+    elements[FormatName(tensor)] += count;
   }
   std::vector<std::string> types;
   for (const auto& [type, count] : elements) types.push_back(type);
@@ -101,7 +128,8 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
 
 absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context) {
   ModelFiles model;
-  LOCKSTEP_RETURN_IF_ERROR(OpenEither(path, &model));
+  Opener opener(path, &model);
+  LOCKSTEP_RETURN_IF_ERROR(opener.Open());
   FixRope(max_context, &model.config);
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(*model.tensors, model.config));
   std::vector<Tensor> used;
@@ -114,8 +142,10 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context) {
     used.push_back(std::move(tensor));
   }
   model.weight_types = TypesByUse(used);
-  LOCKSTEP_ASSIGN_OR_RETURN(model.fingerprint,
-                            Fingerprint(model.config, *model.tensors));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      model.fingerprint,
+      Fingerprint(model.config, opener.format(), model.tensors->stored()));
+  model.tensors->DropPages();
   return model;
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "worker/checkpoint/tensor_source.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
-#include "worker/weights/tensor_source.h"
 
 namespace lockstep {
 
@@ -17,8 +17,8 @@ struct ModelFiles {
   ModelConfig config;
   std::unique_ptr<TensorSource> tensors;
   RowParallelBlocks row_parallel_blocks;
-  // Hash over names, shapes, types and sampled content of the tensors, and the
-  // config; see Fingerprint.
+  // Hash over names, shapes, types and sampled content of the stored tensors,
+  // and the config; see Fingerprint.
   std::string fingerprint;
   std::vector<std::string> weight_types;  // most elements first
 };

@@ -296,6 +296,23 @@ TEST(OpenModel, RefusesWhatAGgufFileHasTooMuch) {
   }
 }
 
+TEST(OpenModel, RefusesPartsOfWeightsThatNothingScales) {
+  const std::string folder = NewPath();
+  SafetensorsWriter writer;
+  for (const auto& tensor : lockstep::testing::MakeTensors(TinyModel())) {
+    const bool is_float8 = tensor.name == "model.layers.0.mlp.up_proj.weight";
+    writer.AddTensor(tensor.name, is_float8 ? "F8_E4M3" : "F32", tensor.shape,
+                     is_float8
+                         ? std::string(tensor.values.size(), 'x')
+                         : lockstep::testing::StoredBytes(TinyModel(), tensor));
+  }
+  WriteFile(folder + "/config.json", MakeHuggingFaceConfig(TinyModel()).dump());
+  WriteFile(folder + "/model.safetensors", writer.Finish());
+  ExpectRefused(folder, absl::StatusCode::kInvalidArgument,
+                "tensor model.layers.0.mlp.up_proj.weight is of type F8_E4M3, "
+                "expected weights");
+}
+
 TEST(OpenModel, TakesTensorsThatAreOfNoUse) {
   // A tied head that was saved all the same.
   const std::string folder = NewPath();

@@ -9,6 +9,7 @@
 
 #include "common/status_macros.h"
 #include "kernels/weights/packed_format.h"
+#include "worker/checkpoint/tensor_part.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {
@@ -28,6 +29,26 @@ struct Range {
 
 size_t RowBytesOf(const Tensor& tensor) {
   return kernels::RowBytes(tensor.type, tensor.shape.back());
+}
+
+// Appends a part of `tensor`, as many columns as the matrix has.
+void AddPart(const Tensor& tensor, const TensorPart& part,
+             const kernels::Packing& packing, PackedMatrix* matrix) {
+  const int rows = static_cast<int>(part.rows);
+  if (tensor.reader == nullptr) {
+    const size_t row_bytes = RowBytesOf(tensor);
+    return matrix->AddRows(tensor.type, rows,
+                           tensor.bytes.data() + part.row_begin * row_bytes,
+                           row_bytes, part.col_begin, packing);
+  }
+  const auto fill = [&](int first, int count, uint8_t* out) {
+    tensor.reader->Read({.row_begin = part.row_begin + first,
+                         .rows = count,
+                         .col_begin = part.col_begin,
+                         .cols = part.cols},
+                        out);
+  };
+  matrix->AddRows(tensor.type, rows, fill, packing);
 }
 
 // What the shard holds of rows or columns that belong to heads.
@@ -84,9 +105,19 @@ class Loader {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(kEmbeddingName));
     weights->embedding_type = tensor.type;
     weights->embedding_row_bytes = RowBytesOf(tensor);
-    weights->embedding =
-        tensor.bytes.data() + rows.begin * weights->embedding_row_bytes;
     weights->embedding_rows = rows.size();
+    if (tensor.reader == nullptr) {
+      weights->embedding =
+          tensor.bytes.data() + rows.begin * weights->embedding_row_bytes;
+      return absl::OkStatus();
+    }
+    uint8_t* made =
+        weights->arena.Allocate(rows.size() * weights->embedding_row_bytes);
+    tensor.reader->Read({.row_begin = rows.begin,
+                         .rows = rows.size(),
+                         .cols = config_.hidden_size},
+                        made);
+    weights->embedding = made;
     return absl::OkStatus();
   }
 
@@ -113,8 +144,7 @@ class Loader {
   absl::StatusOr<std::vector<float>> Vector(const std::string& name) const {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
     std::vector<float> values(tensor.shape.back());
-    kernels::DecodeRow(tensor.type, tensor.bytes.data(), values.size(),
-                       values.data());
+    DecodePart(tensor, WholeOf(tensor), values.data());
     return values;
   }
 
@@ -231,10 +261,11 @@ class Loader {
     PackedMatrix matrix(config_.hidden_size, config_.hidden_size, arithmetic);
     for (const auto& [name, rows] : parts) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-      const size_t row_bytes = RowBytesOf(tensor);
-      matrix.AddRows(tensor.type, rows.size(),
-                     tensor.bytes.data() + rows.begin * row_bytes, row_bytes,
-                     /*col_begin=*/0, packing_);
+      AddPart(tensor,
+              {.row_begin = rows.begin,
+               .rows = rows.size(),
+               .cols = config_.hidden_size},
+              packing_, &matrix);
     }
     return matrix;
   }
@@ -244,8 +275,11 @@ class Loader {
                                        int slice_cols) const {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
     PackedMatrix matrix(cols.size(), slice_cols, arithmetic_);
-    matrix.AddRows(tensor.type, config_.hidden_size, tensor.bytes.data(),
-                   RowBytesOf(tensor), cols.begin, packing_);
+    AddPart(tensor,
+            {.rows = config_.hidden_size,
+             .col_begin = cols.begin,
+             .cols = cols.size()},
+            packing_, &matrix);
     return matrix;
   }
 

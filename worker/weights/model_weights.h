@@ -10,9 +10,9 @@
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/packed_matrix.h"
 #include "kernels/weights/weight_arena.h"
+#include "worker/checkpoint/tensor_source.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
-#include "worker/weights/tensor_source.h"
 
 namespace lockstep {
 
@@ -45,8 +45,8 @@ struct LayerWeights {
   ExpertsWeights experts;
 };
 
-// One rank's weights. The embedding is read where it is mapped, so the source
-// must outlive this.
+// One rank's weights. The embedding is read where it is mapped, if it is, so
+// the source must outlive this.
 struct ModelWeights {
   // Rows vocab_begin … of the embedding as stored; ids past the vocabulary have
   // no row.

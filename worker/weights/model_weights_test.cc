@@ -14,6 +14,7 @@
 #include "kernels/weights/packed_format.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
+#include "worker/checkpoint/tensor_part.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep {
@@ -29,12 +30,12 @@ using Matrix = std::vector<std::vector<float>>;  // rows
 
 // All of a tensor, decoded.
 Matrix Decode(const Tensor& tensor) {
-  const int64_t cols = tensor.shape.back();
-  const size_t row_bytes = kernels::RowBytes(tensor.type, cols);
+  const TensorPart whole = WholeOf(tensor);
   Matrix rows;
-  for (size_t at = 0; at < tensor.bytes.size(); at += row_bytes) {
-    std::vector<float> row(cols);
-    kernels::DecodeRow(tensor.type, tensor.bytes.data() + at, cols, row.data());
+  for (TensorPart part = {.rows = 1, .cols = whole.cols};
+       part.row_begin < whole.rows; ++part.row_begin) {
+    std::vector<float> row(whole.cols);
+    DecodePart(tensor, part, row.data());
     rows.push_back(std::move(row));
   }
   return rows;

@@ -3,9 +3,10 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
-#include <absl/strings/str_join.h>
 
 #include <set>
+
+#include "worker/checkpoint/tensor_part.h"
 
 namespace lockstep {
 namespace {
@@ -115,10 +116,6 @@ class LayerTensors {
   const int64_t hidden_, q_, kv_;
 };
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
-}
-
 }  // namespace
 
 std::string LayerTensorName(int layer, absl::string_view name) {
@@ -163,6 +160,13 @@ absl::Status CheckTensors(const TensorSource& source,
       return absl::InvalidArgumentError(absl::StrCat(
           source.FileOf(spec.name), ": tensor ", spec.name, " has the shape ",
           ShapeText(tensor->shape), ", expected ", ShapeText(spec.shape), "."));
+    }
+    if (!kernels::HoldsWeights(tensor->type)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          source.FileOf(spec.name), ": tensor ", spec.name, " is of type ",
+          kernels::DTypeName(tensor->type),
+          ", expected weights, or a quantization_config in config.json that "
+          "says what scales it."));
     }
     expected.insert(spec.name);
   }

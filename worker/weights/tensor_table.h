@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "worker/checkpoint/tensor_source.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
-#include "worker/weights/tensor_source.h"
 
 namespace lockstep {
 

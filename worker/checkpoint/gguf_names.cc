@@ -1,0 +1,105 @@
+#include "worker/checkpoint/gguf_names.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
+
+#include <utility>
+
+namespace lockstep {
+namespace {
+
+using Names = std::pair<absl::string_view, absl::string_view>;
+
+constexpr Names kModelNames[] = {
+    {"token_embd.weight", "model.embed_tokens.weight"},
+    {"output_norm.weight", "model.norm.weight"},
+    {"output.weight", "lm_head.weight"},
+};
+
+// After "blk.N." and "model.layers.N.".
+constexpr Names kLayerNames[] = {
+    {"attn_q.weight", "self_attn.q_proj.weight"},
+    {"attn_k.weight", "self_attn.k_proj.weight"},
+    {"attn_v.weight", "self_attn.v_proj.weight"},
+    {"attn_q.bias", "self_attn.q_proj.bias"},
+    {"attn_k.bias", "self_attn.k_proj.bias"},
+    {"attn_v.bias", "self_attn.v_proj.bias"},
+    {"attn_qkv.weight", "self_attn.qkv_proj.weight"},
+    {"attn_output.weight", "self_attn.o_proj.weight"},
+    {"attn_q_norm.weight", "self_attn.q_norm.weight"},
+    {"attn_k_norm.weight", "self_attn.k_norm.weight"},
+    {"ffn_gate.weight", "mlp.gate_proj.weight"},
+    {"ffn_up.weight", "mlp.up_proj.weight"},
+    {"ffn_down.weight", "mlp.down_proj.weight"},
+    {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight"},
+    {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"},
+    {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"},
+    {"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"},
+};
+
+// The same, where it depends on the architecture; "" where it has none.
+std::string NameByArchitecture(absl::string_view gguf,
+                               const Architecture& architecture) {
+  const TensorNames& names = architecture.names;
+  if (gguf == "attn_norm.weight") return names.attention_norm;
+  if (gguf == "post_attention_norm.weight") return names.attention_post_norm;
+  if (gguf == "ffn_norm.weight") return names.mlp_norm;
+  if (gguf == "post_ffw_norm.weight") return names.mlp_post_norm;
+  if (gguf == "ffn_gate_inp.weight" && architecture.has_experts) {
+    return names.router;
+  }
+  if (gguf == "ffn_up.weight" && architecture.fused_gate_up) {
+    return "mlp.gate_up_proj";
+  }
+  return "";
+}
+
+// "3" and "ffn_down.weight" of "blk.3.ffn_down.weight".
+std::optional<Names> SplitLayer(absl::string_view gguf_name) {
+  if (!absl::ConsumePrefix(&gguf_name, "blk.")) return std::nullopt;
+  const size_t dot = gguf_name.find('.');
+  if (dot == absl::string_view::npos) return std::nullopt;
+  return Names(gguf_name.substr(0, dot), gguf_name.substr(dot + 1));
+}
+
+}  // namespace
+
+std::string HuggingFaceName(absl::string_view gguf_name,
+                            const Architecture& architecture) {
+  for (const auto& [gguf, hugging_face] : kModelNames) {
+    if (gguf_name == gguf) return std::string(hugging_face);
+  }
+  const std::optional<Names> split = SplitLayer(gguf_name);
+  if (!split.has_value()) return std::string(gguf_name);
+  const auto& [layer, name] = *split;
+  const std::string own = NameByArchitecture(name, architecture);
+  if (!own.empty()) {
+    return absl::StrCat("model.layers.", layer, ".", own, ".weight");
+  }
+  for (const auto& [gguf, hugging_face] : kLayerNames) {
+    if (name == gguf) {
+      return absl::StrCat("model.layers.", layer, ".", hugging_face);
+    }
+  }
+  return std::string(gguf_name);
+}
+
+std::optional<ExpertNames> HuggingFaceExpertNames(
+    absl::string_view gguf_name, const Architecture& architecture) {
+  const std::optional<Names> split = SplitLayer(gguf_name);
+  if (!split.has_value() || !architecture.has_experts) return std::nullopt;
+  const TensorNames& names = architecture.names;
+  for (const auto& [gguf, projection] :
+       {std::pair{"ffn_gate_exps.weight", names.expert_gate},
+        std::pair{"ffn_up_exps.weight", names.expert_up},
+        std::pair{"ffn_down_exps.weight", names.expert_down}}) {
+    if (split->second == gguf) {
+      return ExpertNames{
+          absl::StrCat("model.layers.", split->first, ".", names.experts, "."),
+          absl::StrCat(".", projection, ".weight")};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace lockstep

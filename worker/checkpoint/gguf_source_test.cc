@@ -1,0 +1,195 @@
+#include "worker/checkpoint/gguf_source.h"
+
+#include <absl/strings/str_cat.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/testing/gguf_writer.h"
+#include "worker/checkpoint/gguf_names.h"
+#include "worker/model_spec/architecture.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::DType;
+using ::lockstep::testing::GgufWriter;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// `bytes` must outlive the result.
+absl::StatusOr<std::unique_ptr<GgufSource>> Read(const std::string& bytes) {
+  auto file = GgufFile::Parse(
+      absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          bytes.size()),
+      "m.gguf");
+  if (!file.ok()) return file.status();
+  return GgufSource::Create(*std::move(file));
+}
+
+TEST(GgufSource, KnowsGgmlsTypesByNumber) {
+  struct Case {
+    uint32_t number;
+    DType type;
+    size_t row_bytes;  // of 256 values
+  };
+  const Case cases[] = {
+      {0, DType::kF32, 1024},    {1, DType::kF16, 512},
+      {2, DType::kQ4_0, 144},    {3, DType::kQ4_1, 160},
+      {8, DType::kQ8_0, 272},    {12, DType::kQ4_K, 144},
+      {13, DType::kQ5_K, 176},   {14, DType::kQ6_K, 210},
+      {30, DType::kBF16, 512},   {6, DType::kQ5_0, 176},
+      {7, DType::kQ5_1, 192},    {10, DType::kQ2_K, 84},
+      {11, DType::kQ3_K, 110},   {20, DType::kIQ4_NL, 144},
+      {23, DType::kIQ4_XS, 136}, {39, DType::kMXFP4, 136},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(kernels::DTypeName(c.type));
+    GgufWriter writer;
+    writer.AddTensor("w", {2, 256}, c.number,
+                     std::string(2 * c.row_bytes, 'x'));
+    const std::string bytes = writer.Finish();
+    const auto source = Read(bytes);
+    ASSERT_TRUE(source.ok()) << source.status();
+    const auto tensor = (*source)->Get("w");
+    ASSERT_TRUE(tensor.ok());
+    EXPECT_EQ(tensor->type, c.type);
+    EXPECT_THAT(tensor->shape, ElementsAre(2, 256));
+    EXPECT_EQ(std::string(tensor->bytes.begin(), tensor->bytes.end()),
+              std::string(2 * c.row_bytes, 'x'));
+  }
+}
+
+TEST(GgufSource, ShowsTensorsByHuggingFacesNames) {
+  GgufWriter writer;
+  writer.AddTensor("output_norm.weight", {1}, 0, "abcd");
+  writer.AddTensor("blk.10.ffn_up.weight", {1}, 0, "abcd");
+  const std::string bytes = writer.Finish();
+  const auto source = Read(bytes);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_THAT(
+      (*source)->Names(),
+      ElementsAre("model.layers.10.mlp.up_proj.weight", "model.norm.weight"));
+  EXPECT_EQ((*source)->Get("output.weight").status(),
+            absl::NotFoundError("m.gguf has no tensor output.weight."));
+}
+
+TEST(GgufSource, ShowsExpertsOneByOne) {
+  GgufWriter writer;
+  writer.AddString("general.architecture", "qwen2moe");
+  writer.AddUint("qwen2moe.expert_count", 2);
+  writer.AddTensor("blk.0.ffn_down_exps.weight", {2, 1, 2}, 0,
+                   "abcdefghABCDEFGH");
+  writer.AddTensor("blk.0.ffn_gate_inp_shexp.weight", {2}, 0, "12345678");
+  const std::string bytes = writer.Finish();
+  const auto source = Read(bytes);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_THAT((*source)->Names(),
+              ElementsAre("model.layers.0.mlp.experts.0.down_proj.weight",
+                          "model.layers.0.mlp.experts.1.down_proj.weight",
+                          "model.layers.0.mlp.shared_expert_gate.weight"));
+  const auto second =
+      (*source)->Get("model.layers.0.mlp.experts.1.down_proj.weight");
+  EXPECT_THAT(second->shape, ElementsAre(1, 2));
+  EXPECT_EQ(std::string(second->bytes.begin(), second->bytes.end()),
+            "ABCDEFGH");
+  EXPECT_THAT(
+      (*source)->Get("model.layers.0.mlp.shared_expert_gate.weight")->shape,
+      ElementsAre(1, 2));
+}
+
+const Architecture& Named(const char* name, bool has_experts = false) {
+  return *FindGgufArchitecture(name, has_experts);
+}
+
+TEST(GgufNames, DependOnTheArchitecture) {
+  struct Case {
+    const Architecture& architecture;
+    const char* gguf;
+    const char* hugging_face;  // after "model.layers.7."
+  };
+  const Case cases[] = {
+      {Named("llama"), "ffn_up", "mlp.up_proj"},
+      {Named("phi3"), "ffn_up", "mlp.gate_up_proj"},
+      {Named("llama"), "ffn_norm", "post_attention_layernorm"},
+      {Named("gemma2"), "ffn_norm", "pre_feedforward_layernorm"},
+      {Named("gemma2"), "post_attention_norm", "post_attention_layernorm"},
+      {Named("olmo2"), "post_ffw_norm", "post_feedforward_layernorm"},
+      {Named("glm4"), "post_attention_norm", "post_self_attn_layernorm"},
+      {Named("qwen3moe", true), "ffn_gate_inp", "mlp.gate"},
+      {Named("llama", true), "ffn_gate_inp", "block_sparse_moe.gate"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(HuggingFaceName(absl::StrCat("blk.7.", c.gguf, ".weight"),
+                              c.architecture),
+              absl::StrCat("model.layers.7.", c.hugging_face, ".weight"))
+        << c.architecture.name;
+  }
+}
+
+TEST(GgufNames, StayAsTheyAreWhereTheyAreNotKnown) {
+  for (const char* name :
+       {"rope_freqs.weight", "blk.0.attn_output.bias", "blk.0", "blk.", ""}) {
+    EXPECT_EQ(HuggingFaceName(name, Named("llama")), name);
+  }
+}
+
+TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
+  struct Case {
+    void (*add)(GgufWriter&);
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 256}, 21, "x");
+       },
+       "m.gguf: tensor \"w\" is of ggml's type 21 (IQ3_S), which is not "
+       "supported; supported are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, "
+       "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, BF16, MXFP4."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 256}, 999, "x");
+       },
+       "ggml's type 999 (a type that is not known)"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 48}, 8, "x");
+       },
+       "m.gguf: tensor \"w\" has rows of 48 values, expected a multiple of 32 "
+       "for Q8_0."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 288}, 12, "x");
+       },
+       "m.gguf: tensor \"w\" has rows of 288 values, expected a multiple of "
+       "256 for Q4_K."},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {2, 2}, 0, "x");
+       },
+       "m.gguf: tensor \"w\" takes 4 blocks of 4 bytes from byte"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {1ll << 31, 1ll << 31}, 0, "x");
+       },
+       "takes 4611686018427387904 blocks of 4 bytes"},
+      {[](GgufWriter& w) {
+         w.AddTensor("w", {16}, 0, std::string(64, 'x'));
+         w.AddTensorInfo("v", {1}, 0, 32);
+       },
+       "tensor \"v\" begins at byte"},
+      {[](GgufWriter& w) {
+         w.AddTensor("output.weight", {1}, 0, "abcd");
+         w.AddTensor("lm_head.weight", {1}, 0, "abcd");
+       },
+       "there under another name"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.message);
+    GgufWriter writer;
+    c.add(writer);
+    const std::string bytes = writer.Finish();
+    const auto source = Read(bytes);
+    ASSERT_FALSE(source.ok());
+    EXPECT_THAT(std::string(source.status().message()), HasSubstr(c.message));
+  }
+}
+
+}  // namespace
+}  // namespace lockstep
