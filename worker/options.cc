@@ -15,6 +15,7 @@
 #include "common/status_macros.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/runtime/numerics.h"
+#include "worker/weight_flags.h"
 
 DEFINE_string(model, "",
               "The model: a Hugging Face folder or a .gguf file. Required.");
@@ -270,9 +271,12 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
       const CollectiveKind collective,
       ParseCollective(FLAGS_collective, FLAGS_tensor_parallel_size,
                       FLAGS_num_nodes));
+  LOCKSTEP_ASSIGN_OR_RETURN(const WeightOptions weights,
+                            WeightOptionsFromFlags());
 
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
+                  .weights = weights,
                   .rank = placement.rank,
                   .size = FLAGS_tensor_parallel_size,
                   .expert_parallel = FLAGS_expert_parallel,
@@ -326,6 +330,7 @@ std::string WorkerOptions::ToString() const {
     absl::StrAppend(&text, text.empty() ? "" : " ", "--", flag, "=", value);
   };
   add("model", rank.model);
+  absl::StrAppend(&text, " ", lockstep::ToString(rank.weights));
   add("served_model_name", served_model_name);
   add("listen", listen);
   add("health_listen", health_listen);

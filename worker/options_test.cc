@@ -32,6 +32,25 @@ TEST_F(OptionsTest, AGroupOfOneHostTakesAnyPortAndStartsItsRanks) {
   EXPECT_EQ(options->served_model_name, "tiny");
 }
 
+TEST_F(OptionsTest, WeightsMayBeRoundedOrRandom) {
+  EXPECT_FALSE(OptionsFromFlags()->rank.weights.rounded_to.has_value());
+  Set("quantize", "q4_0");
+  Set("load_format", "dummy");
+  Set("verify_weights", "true");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->rank.weights.rounded_to, kernels::DType::kQ4_0);
+  EXPECT_TRUE(options->rank.weights.random);
+  EXPECT_TRUE(options->rank.weights.verified);
+  Set("quantize", "int4");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--quantize is \"int4\"; it must be none, q8_0 or q4_0.");
+  Set("quantize", "none");
+  Set("load_format", "pt");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--load_format is \"pt\"; it must be auto or dummy.");
+}
+
 TEST_F(OptionsTest, ARankThatWasStartedByTheFirstStartsNone) {
   Set("tensor_parallel_size", "4");
   Set("rank", "3");

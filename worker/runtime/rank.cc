@@ -84,8 +84,13 @@ std::string RopeText(const ModelConfig& config) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
-  LOCKSTEP_ASSIGN_OR_RETURN(ModelFiles model,
-                            OpenModel(options.model, options.max_context));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ModelFiles model,
+      OpenModel(options.model, options.max_context, options.weights));
+  for (const auto& [file, digest] : model.content.of_file) {
+    LOG(INFO) << "rank " << options.rank << ": the weights in " << file
+              << " have the digest " << digest;
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckExpertParallel(options, model.config));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard shard,
@@ -176,10 +181,13 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_rank(options_.rank);
   hello.set_tensor_parallel_size(options_.size);
   LOCKSTEP_ASSIGN_OR_RETURN(*hello.mutable_build_id(), BuildId());
-  // How the experts are cut changes what a rank must hold, if no bit.
+  // How the experts are cut changes what a rank must hold, if no bit; with
+  // --verify_weights damaged copies are told apart, too.
+  const std::string& content = model_.content.all;
   hello.set_model_fingerprint(
       absl::StrCat(model_.fingerprint,
-                   options_.expert_parallel ? " with --expert_parallel" : ""));
+                   options_.expert_parallel ? " with --expert_parallel" : "",
+                   content.empty() ? "" : " of the content ", content));
   v1::RankFlags& flags = *hello.mutable_flags();
   flags.set_page_size(options_.page_size);
   flags.set_num_pages(options_.num_pages);

@@ -30,6 +30,7 @@ namespace lockstep {
 
 struct RankOptions {
   std::string model;  // a Hugging Face folder or a .gguf file
+  WeightOptions weights = {};
   int rank = 0;
   int size = 1;                  // tensor parallel
   bool expert_parallel = false;  // ranks hold whole experts

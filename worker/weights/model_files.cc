@@ -17,6 +17,8 @@
 #include "worker/checkpoint/gguf_parts.h"
 #include "worker/checkpoint/gguf_source.h"
 #include "worker/checkpoint/quantized_checkpoint.h"
+#include "worker/checkpoint/random_source.h"
+#include "worker/checkpoint/rounded_source.h"
 #include "worker/checkpoint/safetensors_folder.h"
 #include "worker/checkpoint/tensor_part.h"
 #include "worker/checkpoint/text_part.h"
@@ -43,10 +45,20 @@ absl::StatusOr<nlohmann::json> ReadJson(const std::string& path) {
 // stored tensors.
 class Opener {
  public:
-  Opener(const std::string& path, ModelFiles* model)
-      : path_(path), model_(*model) {}
+  Opener(const std::string& path, const WeightOptions& options,
+         ModelFiles* model)
+      : path_(path), options_(options), model_(*model) {}
 
   absl::Status Open() {
+    LOCKSTEP_RETURN_IF_ERROR(OpenEither());
+    return options_.rounded_to.has_value() ? Round(*options_.rounded_to)
+                                           : absl::OkStatus();
+  }
+
+  const std::string& format() const { return format_; }
+
+ private:
+  absl::Status OpenEither() {
     std::error_code error;
     const auto status = std::filesystem::status(path_, error);
     if (!std::filesystem::exists(status)) {
@@ -63,9 +75,6 @@ class Opener {
         " is neither a folder with a config.json nor a .gguf file."));
   }
 
-  const std::string& format() const { return format_; }
-
- private:
   absl::Status OpenFolder() {
     const std::string config_path = path_ + "/config.json";
     LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJson(config_path));
@@ -81,6 +90,7 @@ class Opener {
     }
     LOCKSTEP_ASSIGN_OR_RETURN(const auto quantization,
                               ReadQuantizationConfig(config, config_path));
+    if (options_.random) return MakeRandom(quantization.has_value());
     LOCKSTEP_ASSIGN_OR_RETURN(model_.tensors, SafetensorsFolder::Open(path_));
     if (model_.config.multimodal) {
       model_.tensors = std::make_unique<TextPart>(std::move(model_.tensors));
@@ -94,6 +104,7 @@ class Opener {
   }
 
   absl::Status OpenGguf() {
+    if (options_.random) return NoRandom("a GGUF file, which has its weights");
     LOCKSTEP_ASSIGN_OR_RETURN(auto file, GgufFile::Open(path_));
     LOCKSTEP_ASSIGN_OR_RETURN(auto others, OpenOtherParts(*file));
     LOCKSTEP_ASSIGN_OR_RETURN(model_.config, ConfigFromGguf(*file));
@@ -102,7 +113,45 @@ class Opener {
     return absl::OkStatus();
   }
 
+  absl::Status MakeRandom(bool is_quantized) {
+    if (is_quantized) return NoRandom("said to be quantized in config.json");
+    format_ = "random";
+    std::map<std::string, std::vector<int64_t>> shapes;
+    for (TensorSpec& spec : ExpectedTensors(model_.config)) {
+      shapes[spec.name] = std::move(spec.shape);
+    }
+    model_.tensors = std::make_unique<RandomSource>(path_, shapes);
+    return absl::OkStatus();
+  }
+
+  absl::Status NoRandom(absl::string_view why) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--load_format is dummy, but the model ", path_, " is ", why, "."));
+  }
+
+  // All matrices but the embedding and routers. A head that is the embedding
+  // becomes one of its own.
+  absl::Status Round(kernels::DType type) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckTensors(*model_.tensors, model_.config));
+    absl::StrAppend(&format_, ", rounded to ", kernels::DTypeName(type));
+    std::map<std::string, std::string> names;
+    for (const TensorSpec& spec : ExpectedTensors(model_.config)) {
+      const bool is_rounded =
+          spec.shape.size() == 2 && !spec.routes && spec.name != kEmbeddingName;
+      if (is_rounded) names[spec.name] = spec.name;
+    }
+    if (model_.config.tied_embeddings) {
+      names[kHeadName] = kEmbeddingName;
+      model_.config.tied_embeddings = false;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        model_.tensors,
+        RoundedSource::Create(std::move(model_.tensors), type, names));
+    return absl::OkStatus();
+  }
+
   const std::string& path_;
+  const WeightOptions& options_;
   ModelFiles& model_;
   std::string format_;
 };
@@ -126,9 +175,10 @@ std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context) {
+absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context,
+                                     const WeightOptions& options) {
   ModelFiles model;
-  Opener opener(path, &model);
+  Opener opener(path, options, &model);
   LOCKSTEP_RETURN_IF_ERROR(opener.Open());
   FixRope(max_context, &model.config);
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(*model.tensors, model.config));
@@ -145,6 +195,10 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       model.fingerprint,
       Fingerprint(model.config, opener.format(), model.tensors->stored()));
+  if (options.verified) {
+    LOCKSTEP_ASSIGN_OR_RETURN(model.content,
+                              DigestContent(model.tensors->stored()));
+  }
   model.tensors->DropPages();
   return model;
 }

@@ -296,6 +296,66 @@ TEST(OpenModel, RefusesWhatAGgufFileHasTooMuch) {
   }
 }
 
+TEST(OpenModel, RoundsMatricesAsItIsAsked) {
+  TinyModel tiny;
+  tiny.type = DType::kBF16;
+  tiny.tied_embeddings = true;
+  const std::string folder = NewPath(), gguf = NewPath(".gguf");
+  WriteHuggingFaceFolder(tiny, folder);
+  WriteGguf(tiny, gguf);
+  for (const std::string& path : {folder, gguf}) {
+    const auto exact = OpenModel(path);
+    const auto q8_0 = OpenModel(path, 0, {.rounded_to = DType::kQ8_0});
+    const auto q4_0 = OpenModel(path, 0, {.rounded_to = DType::kQ4_0});
+    ASSERT_TRUE(q8_0.ok() && q4_0.ok()) << q8_0.status() << q4_0.status();
+    EXPECT_THAT(q8_0->weight_types, ElementsAre("Q8_0", "BF16", "F32"));
+    EXPECT_EQ(q4_0->row_parallel_blocks, (RowParallelBlocks{32, 32}));
+    EXPECT_NE(exact->fingerprint, q8_0->fingerprint);
+    EXPECT_NE(q8_0->fingerprint, q4_0->fingerprint);
+    // The head is rounded, the embedding that it was is not.
+    EXPECT_EQ(q4_0->tensors->Get("lm_head.weight")->type, DType::kQ4_0);
+    EXPECT_EQ(q4_0->tensors->Get("model.embed_tokens.weight")->type,
+              DType::kBF16);
+  }
+}
+
+TEST(OpenModel, RoundsNoIntegersAndNoPartsOfBlocks) {
+  TinyModel tiny;
+  tiny.type = DType::kQ4_1;
+  const std::string gguf = NewPath(".gguf"), folder = NewPath();
+  WriteGguf(tiny, gguf);
+  EXPECT_THAT(
+      std::string(
+          OpenModel(gguf, 0, {.rounded_to = DType::kQ8_0}).status().message()),
+      HasSubstr("lm_head.weight can not be rounded to Q8_0: it is Q4_1 "
+                "already, expected F32, F16 or BF16."));
+  tiny.type = DType::kF32;
+  tiny.hidden_size = 72;
+  WriteHuggingFaceFolder(tiny, folder);
+  EXPECT_THAT(
+      std::string(OpenModel(folder, 0, {.rounded_to = DType::kQ4_0})
+                      .status()
+                      .message()),
+      HasSubstr("it has rows of 72 values, expected a multiple of 32."));
+}
+
+TEST(OpenModel, MakesRandomWeightsOfAConfigAlone) {
+  const std::string folder = NewPath();
+  WriteFile(folder + "/config.json", MakeHuggingFaceConfig(TinyModel()).dump());
+  const auto one = OpenModel(folder, 0, {.random = true});
+  const auto other = OpenModel(folder, 0, {.random = true});
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(one->fingerprint, other->fingerprint);
+  EXPECT_NE(one->fingerprint,
+            OpenModel(folder, 0, {.rounded_to = DType::kQ8_0, .random = true})
+                ->fingerprint);
+  const std::string gguf = NewPath(".gguf");
+  WriteGguf(TinyModel(), gguf);
+  EXPECT_THAT(
+      std::string(OpenModel(gguf, 0, {.random = true}).status().message()),
+      HasSubstr("--load_format is dummy, but the model"));
+}
+
 TEST(OpenModel, RefusesPartsOfWeightsThatNothingScales) {
   const std::string folder = NewPath();
   SafetensorsWriter writer;

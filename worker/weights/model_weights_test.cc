@@ -220,6 +220,32 @@ TEST(LoadWeights, GivesEachRankItsSliceOfAGgufFile) {
   }
 }
 
+TEST(LoadWeights, GivesEachRankItsSliceOfWhatIsMadeAsItIsRead) {
+  for (const bool tied : {false, true}) {
+    TinyModel tiny;
+    tiny.architecture = "qwen3";
+    tiny.tied_embeddings = tied;
+    tiny.head_dim = 32;
+    tiny.intermediate_size = 160;
+    tiny.vocab_size = 510;
+    const std::string folder = NewPath();
+    WriteHuggingFaceFolder(tiny, folder);
+    for (const WeightOptions& options :
+         {WeightOptions{.rounded_to = DType::kQ8_0},
+          WeightOptions{.rounded_to = DType::kQ4_0},
+          WeightOptions{.random = true},
+          WeightOptions{.rounded_to = DType::kQ4_0, .random = true}}) {
+      const auto model = OpenModel(folder, 0, options);
+      ASSERT_TRUE(model.ok()) << model.status();
+      for (const int size : {1, 2, 3, 4, 5}) {
+        for (int rank = 0; rank < size; ++rank) {
+          ExpectHoldsItsSlice(*model, rank, size);
+        }
+      }
+    }
+  }
+}
+
 // Nine query heads and three of keys and values, as SmolLM2 has them.
 TEST(LoadWeights, GivesRanksUnevenRunsOfHeads) {
   TinyModel tiny;
