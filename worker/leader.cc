@@ -68,6 +68,10 @@ WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
   facts.server.set_version(kVersion);
   facts.limits.vocabulary_size = facts.model.vocabulary_size();
   facts.limits.max_context = facts.model.max_context_tokens();
+  if (facts.model.has_embedding()) {
+    facts.limits.embedding = facts.model.embedding();
+  }
+  facts.limits.no_embedding = facts.model.no_embedding();
   facts.limits.eos_token_ids = {facts.model.eos_token_ids().begin(),
                                 facts.model.eos_token_ids().end()};
   return facts;

@@ -132,10 +132,29 @@ Schedule DrawSchedule(uint32_t seed, const Choices& choices) {
   return Draws(seed, choices).DrawAll();
 }
 
+Schedule Embedded(Schedule schedule, v1::Pooling pooling, int hidden_size) {
+  const auto embed = [&](v1::AddRequest* request) {
+    v1::ResolvedEmbedding& embedding = *request->mutable_embedding();
+    embedding.set_pooling(pooling);
+    embedding.set_normalize(pooling == v1::LAST_TOKEN);
+    embedding.set_dimensions(hidden_size);
+    request->clear_sampling();
+    request->mutable_sampling()->set_n(1);
+  };
+  embed(&schedule.watched);
+  schedule.num_resumed = 0;
+  for (size_t i = 0; i < schedule.mates.size(); i += 2) {
+    embed(&schedule.mates[i].request);
+  }
+  return schedule;
+}
+
 Schedule Alone(const Schedule& schedule, int num_ranks) {
   Schedule alone;
   alone.watched = schedule.watched;
-  alone.watched.mutable_sampling()->set_prompt_logprobs_plus_one(1);
+  if (!alone.watched.has_embedding()) {
+    alone.watched.mutable_sampling()->set_prompt_logprobs_plus_one(1);
+  }
   const int max_context = schedule.limits.max_context;
   alone.limits = {.num_pages = CeilDivide(max_context, 16),
                   .page_size = 16,

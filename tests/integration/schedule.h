@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/embedding.pb.h"
 #include "proto/group.pb.h"
 #include "worker/scheduler/scheduler_options.h"
 
@@ -44,6 +45,10 @@ struct Choices {
 
 // A function of its arguments alone, on every machine.
 Schedule DrawSchedule(uint32_t seed, const Choices& choices);
+
+// The same, but of the watched request and of every other mate an embedding is
+// wanted, all of `hidden_size` values.
+Schedule Embedded(Schedule schedule, v1::Pooling pooling, int hidden_size);
 
 // The same request by itself on `num_ranks` ranks of one thread: its prompt in
 // one step, pages of 16, and the logits of every position wanted.

@@ -68,6 +68,10 @@ class Run {
     seen_.tokens.assign(resumed_.begin(), resumed_.end());
     seen_.tokens.insert(seen_.tokens.end(), record.tokens.begin(),
                         record.tokens.end());
+    seen_.embedding = record.embedding;
+    if (schedule_.watched.has_embedding() && seen_.embedding.empty()) {
+      return absl::InternalError("the watched request has no embedding");
+    }
     if (record.cached_tokens.value_or(0) > 0) Happened("cache hit");
     return std::move(seen_);
   }
@@ -158,18 +162,29 @@ class Run {
 };
 
 // Empty if the bits are equal.
+std::string VectorDifference(const std::vector<float>& expected,
+                             const std::vector<float>& found) {
+  if (found.size() != expected.size()) {
+    return absl::StrCat(found.size(), " values, alone ", expected.size());
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    const uint32_t expected_bits = std::bit_cast<uint32_t>(expected[i]);
+    const uint32_t found_bits = std::bit_cast<uint32_t>(found[i]);
+    if (found_bits == expected_bits) continue;
+    return absl::StrFormat("value %d: %.9g (%08x), alone %.9g (%08x)", i,
+                           found[i], found_bits, expected[i], expected_bits);
+  }
+  return "";
+}
+
 std::string RowDifference(const Observation::Row& expected,
                           const Observation::Row& found) {
   CHECK_EQ(expected.position, found.position);
-  for (size_t i = 0; i < found.logits.size(); ++i) {
-    const uint32_t expected_bits = std::bit_cast<uint32_t>(expected.logits[i]);
-    const uint32_t found_bits = std::bit_cast<uint32_t>(found.logits[i]);
-    if (found_bits == expected_bits) continue;
-    return absl::StrFormat(
-        "position %d, logit %d: %.9g (%08x), alone %.9g (%08x)", found.position,
-        i, found.logits[i], found_bits, expected.logits[i], expected_bits);
-  }
-  return "";
+  const std::string difference =
+      VectorDifference(expected.logits, found.logits);
+  return difference.empty() ? ""
+                            : absl::StrCat("logits of position ",
+                                           found.position, ", ", difference);
 }
 
 // Where the rows begin that a schedule must have shown.
@@ -192,6 +207,9 @@ absl::StatusOr<Observation> RunSchedule(const Configuration& configuration,
 
 std::string Difference(const Observation& expected, const Schedule& schedule,
                        const Observation& found) {
+  if (schedule.watched.has_embedding()) {
+    return VectorDifference(expected.embedding, found.embedding);
+  }
   std::vector<bool> is_seen(expected.rows.size());
   for (const Observation::Row& row : found.rows) {
     if (row.position >= expected.rows.size()) {

@@ -22,6 +22,7 @@ struct Observation {
 
   std::vector<Row> rows;         // in the order they were computed
   std::vector<uint32_t> tokens;  // of the output, resumed ones too
+  std::vector<float> embedding;  // instead of them
 
   // "preempted", "cache hit", … and the schedule's choices: see the .cc file.
   std::set<std::string> events;

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
-#include "worker/core/step_plan.h"
-#include "worker/core/step_result.h"
+#include "proto/group.pb.h"
 #include "worker/engine/engine.h"
 #include "worker/model_spec/shard.h"
 
@@ -15,7 +14,9 @@ namespace lockstep::testing {
 EngineGroup::EngineGroup(std::unique_ptr<LocalRanks> ranks)
     : ranks_(std::move(ranks)),
       engines_(ranks_->size()),
-      results_(ranks_->size()) {}
+      results_(ranks_->size()),
+      plans_(ranks_->size()),
+      twins_(ranks_->size()) {}
 
 absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(
     const ModelFiles& model, int size, const Options& options) {
@@ -37,19 +38,51 @@ absl::StatusOr<std::unique_ptr<EngineGroup>> EngineGroup::Create(
 
 absl::Status EngineGroup::Execute(const StepPlan& plan, StepResult* result) {
   LOCKSTEP_RETURN_IF_ERROR(ranks_->Run([&](const LocalRank& rank) {
-    return engines_[rank.rank]->Execute(plan, &results_[rank.rank]);
+    return engines_[rank.rank]->Execute(PlanOf(rank.rank, plan),
+                                        &results_[rank.rank]);
   }));
   for (int rank = 1; rank < ranks_->size(); ++rank) {
-    for (int i = 0; i < plan.spans.size(); ++i) {
-      const uint32_t token = results_[rank].spans[i].token;
-      const uint32_t expected = results_[0].spans[i].token;
-      if (token == expected) continue;
-      return absl::InternalError(
-          absl::StrCat("rank ", rank, " sampled ", token, " for span ", i,
-                       " of step ", plan.step, ", rank 0 sampled ", expected));
-    }
+    LOCKSTEP_RETURN_IF_ERROR(CheckEqual(plan, rank));
   }
   *result = results_[0];
+  return absl::OkStatus();
+}
+
+const StepPlan& EngineGroup::PlanOf(int rank, const StepPlan& plan) {
+  if (rank == 0) return plan;
+  plans_[rank] = plan;
+  for (SequenceSpan& span : plans_[rank].spans) {
+    const Sequence& sequence = *span.sequence;
+    if (!sequence.is_embedded()) continue;
+    std::unique_ptr<Sequence>& twin = twins_[rank][sequence.id()];
+    if (twin == nullptr) {
+      twin = std::make_unique<Sequence>(
+          sequence.id(),
+          std::make_shared<const v1::AddRequest>(sequence.request()));
+    }
+    twin->mutable_pages().assign(sequence.pages().begin(),
+                                 sequence.pages().end());
+    span.sequence = twin.get();
+  }
+  return plans_[rank];
+}
+
+absl::Status EngineGroup::CheckEqual(const StepPlan& plan, int rank) const {
+  for (int i = 0; i < plan.spans.size(); ++i) {
+    const SpanResult& found = results_[rank].spans[i];
+    const SpanResult& expected = results_[0].spans[i];
+    if (found.token != expected.token) {
+      return absl::InternalError(absl::StrCat(
+          "rank ", rank, " sampled ", found.token, " for span ", i, " of step ",
+          plan.step, ", rank 0 sampled ", expected.token));
+    }
+    if (plan.spans[i].embeds && found.embedding != expected.embedding) {
+      return absl::InternalError(absl::StrCat("ranks 0 and ", rank,
+                                              " made different embeddings of "
+                                              "span ",
+                                              i, " of step ", plan.step));
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -51,6 +51,16 @@ v1::PositionLogprobs LogprobsOf(absl::Span<const uint32_t> context,
 
 }  // namespace
 
+std::vector<float> FakeEmbedding(absl::Span<const uint32_t> token_ids,
+                                 const v1::ResolvedEmbedding& embedding) {
+  std::vector<float> values;
+  for (uint32_t i = 0; i < embedding.dimensions(); ++i) {
+    const uint64_t hash = HashContext(token_ids, embedding.pooling() ^ Mix(i));
+    values.push_back(static_cast<float>(hash % 2048) / 1024 - 1);
+  }
+  return values;
+}
+
 FakeEngine::FakeEngine(const Options& options)
     : options_(options),
       slots_(static_cast<size_t>(options.num_pages) * options.page_size, -1) {}
@@ -80,11 +90,15 @@ absl::Status FakeEngine::FillSpan(const SequenceSpan& span,
   result->prompt_logprobs.clear();
   const Sequence& sequence = *span.sequence;
   const v1::ResolvedSampling& sampling = sequence.sampling();
-  if (!span.samples && span.prompt_logits_begin == span.prompt_logits_end) {
+  if (!span.samples && !span.embeds &&
+      span.prompt_logits_begin == span.prompt_logits_end) {
     return absl::OkStatus();
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadContext(sequence, span.begin + span.count));
   const auto context = absl::MakeConstSpan(context_);
+  if (span.embeds) {
+    result->embedding = FakeEmbedding(context, sequence.request().embedding());
+  }
   for (int i = span.prompt_logits_begin; i < span.prompt_logits_end; ++i) {
     result->prompt_logprobs.push_back(
         LogprobsOf(context.first(i + 1), sequence.tokens()[i + 1],

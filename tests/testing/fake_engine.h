@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/types/span.h>
 
 #include <cstdint>
 #include <functional>
@@ -52,6 +53,10 @@ class FakeEngine final : public Engine {
   std::vector<int64_t> slots_;  // [num_pages, page_size] ids; -1: not written
   std::vector<uint32_t> context_;
 };
+
+// What an input gets, whatever else runs; never normalized.
+std::vector<float> FakeEmbedding(absl::Span<const uint32_t> token_ids,
+                                 const v1::ResolvedEmbedding& embedding);
 
 // What a choice of a request gets when nothing else runs.
 struct FakeOutput {

@@ -20,6 +20,11 @@ WorkerService::Facts MakeFacts() {
                   .max_context = FakeLeader::kContext,
                   .eos_token_ids = {}};
   facts.model.set_name("fake");
+  v1::EmbeddingInfo& embedding = *facts.model.mutable_embedding();
+  embedding.set_pooling(v1::LAST_TOKEN);
+  embedding.set_dimensions(8);
+  embedding.add_fewer_dimensions(4);
+  facts.limits.embedding = embedding;
   facts.server.set_num_pages(FakeLeader::kPages);
   return facts;
 }

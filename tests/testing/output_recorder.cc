@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace lockstep {
 
 void OutputRecorder::OnFirstScheduled(SequenceId id, int cached_tokens) {
@@ -29,6 +31,15 @@ void OutputRecorder::OnToken(SequenceId id, uint32_t token,
   record.tokens.push_back(token);
   record.logprobs.insert(record.logprobs.end(), logprobs.begin(),
                          logprobs.end());
+}
+
+void OutputRecorder::OnEmbedding(SequenceId id, std::vector<float> embedding) {
+  Record& record = records_[id];
+  EXPECT_TRUE(record.cached_tokens.has_value()) << "embedded before scheduled";
+  EXPECT_TRUE(record.tokens.empty()) << "an embedding after tokens";
+  EXPECT_TRUE(record.embedding.empty()) << "embedded twice";
+  EXPECT_FALSE(record.reason.has_value()) << "embedded after its finish";
+  record.embedding = std::move(embedding);
 }
 
 void OutputRecorder::OnFinish(SequenceId id, v1::FinishReason reason,

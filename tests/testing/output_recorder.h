@@ -18,6 +18,7 @@ class OutputRecorder final : public OutputSink {
     std::vector<uint32_t> tokens;
     std::vector<v1::PositionLogprobs> logprobs;
     std::vector<v1::PositionLogprobs> prompt_logprobs;
+    std::vector<float> embedding;
     std::optional<v1::FinishReason> reason;
     std::optional<uint32_t> stop_token_id;
   };
@@ -27,6 +28,7 @@ class OutputRecorder final : public OutputSink {
                         std::vector<v1::PositionLogprobs> logprobs) override;
   void OnToken(SequenceId id, uint32_t token,
                std::vector<v1::PositionLogprobs> logprobs) override;
+  void OnEmbedding(SequenceId id, std::vector<float> embedding) override;
   void OnFinish(SequenceId id, v1::FinishReason reason,
                 std::optional<uint32_t> stop_token_id) override;
 

@@ -12,8 +12,8 @@ namespace lockstep {
 // Where the scheduler tells what happened to sequences, on the step thread. The
 // leader's routes it to streams; followers have one that ignores it.
 //
-// Per sequence: OnFirstScheduled at most once, then tokens, then exactly one
-// OnFinish; nothing after it.
+// Per sequence: OnFirstScheduled at most once, then tokens or one embedding,
+// then exactly one OnFinish; nothing after it.
 class OutputSink {
  public:
   virtual ~OutputSink() = default;
@@ -29,6 +29,10 @@ class OutputSink {
   // `logprobs` has one entry if the request asked for them, else none.
   virtual void OnToken(SequenceId id, uint32_t token,
                        std::vector<v1::PositionLogprobs> logprobs) = 0;
+
+  // Nobody asks for one from most sinks.
+  virtual void OnEmbedding(SequenceId /*id*/,
+                           std::vector<float> /*embedding*/) {}
 
   // stop_token_id: the id that ended it, which OnToken did not get.
   virtual void OnFinish(SequenceId id, v1::FinishReason reason,

@@ -58,6 +58,9 @@ class Sequence {
     return tokens().subspan(num_prompt_tokens());
   }
 
+  // Nothing is sampled: it ends, with an embedding, when it is computed.
+  bool is_embedded() const { return request_->has_embedding(); }
+
   int num_computed() const { return num_computed_; }
   absl::Span<const int32_t> pages() const { return pages_; }
 

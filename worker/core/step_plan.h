@@ -17,6 +17,8 @@ struct SequenceSpan {
   // The span ends at the sequence's last token, so its last logits choose the
   // next one.
   bool samples = false;
+  // The same of a sequence that is embedded: the span completes its embedding.
+  bool embeds = false;
   // Prompt positions whose logits are wanted for prompt log-probabilities:
   // logits of position p describe prompt token p + 1, so never the position
   // that chooses the next token. Empty when equal.

@@ -17,6 +17,7 @@ struct SpanResult {
   std::vector<v1::PositionLogprobs> logprobs;
   // Of prompt tokens prompt_logits_begin + 1 … prompt_logits_end.
   std::vector<v1::PositionLogprobs> prompt_logprobs;
+  std::vector<float> embedding;  // meaningful where the span embeds
 };
 
 // One entry a span, in the plan's order.

@@ -11,6 +11,7 @@
 #include "worker/core/step_result.h"
 #include "worker/engine/batch_builder.h"
 #include "worker/engine/kv_memory.h"
+#include "worker/engine/pooler.h"
 #include "worker/engine/row_sampler.h"
 #include "worker/grammar/step_masks.h"
 #include "worker/models/decoder.h"
@@ -46,6 +47,7 @@ class ModelEngine::Impl {
         decoder_({&config, &shard_, ops, collective}, &weights_,
                  LimitsOf(config, options)),
         row_sampler_(config.vocab_size, &ops->pool()),
+        pooler_(config.hidden_size),
         masks_(options.grammars,
                {.max_spans = options.max_sequences,
                 .vocab_size = static_cast<size_t>(config.vocab_size),
@@ -54,12 +56,13 @@ class ModelEngine::Impl {
   absl::Status Execute(const StepPlan& plan, StepResult* result) {
     batch_builder_.Build(plan);
     masks_.Begin(plan);
-    const absl::Status status =
+    absl::Status status =
         decoder_.Forward(batch_builder_.input(), kv_memory_->layers());
     if (status.ok()) {
       if (observer_) ShowLogits(plan);
       row_sampler_.Sample(plan, batch_builder_.rows(), decoder_, &masks_,
                           result);
+      status = pooler_.Pool(plan, &decoder_, result);
     }
     masks_.End();
     return status;
@@ -86,6 +89,7 @@ class ModelEngine::Impl {
   BatchBuilder batch_builder_;
   Decoder decoder_;
   RowSampler row_sampler_;
+  Pooler pooler_;
   StepMasks masks_;
   LogitsObserver observer_;
 };

@@ -1,6 +1,7 @@
 #include "worker/models/decoder.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "common/status_macros.h"
 #include "worker/layers/attention.h"
@@ -64,6 +65,16 @@ absl::Status Decoder::Forward(const DecoderInput& input,
                           : MlpBlock(rank_, weights, tokens, &activations_));
   }
   return head_.Forward(*weights_, hidden, input.logits_tokens);
+}
+
+const float* Decoder::HiddenStates(int first, int count) {
+  Activations& a = activations_;
+  const ptrdiff_t begin = ptrdiff_t{first} * a.hidden_size;
+  float* const normed = a.normed.data() + begin;
+  rank_.ops->RmsNorm(a.hidden.data() + begin, a.hidden_size, count,
+                     a.hidden_size, weights_->final_norm.data(),
+                     rank_.config->norm_eps, normed, a.hidden_size);
+  return normed;
 }
 
 }  // namespace lockstep

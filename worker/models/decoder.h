@@ -56,6 +56,11 @@ class Decoder {
   absl::Status Forward(const DecoderInput& input,
                        absl::Span<const kernels::PagedKv> kv);
 
+  // Of the batch's tokens first … first + count - 1 of the last Forward, after
+  // the last norm: [count, hidden_size], on every rank. Computed here; valid
+  // until the next Forward.
+  const float* HiddenStates(int first, int count);
+
   // Of logits_tokens[row] of the last Forward; see OutputHead. Any thread.
   absl::Span<const float> Logits(int row, absl::Span<float> scratch) const {
     return head_.Logits(row, scratch);

@@ -81,6 +81,19 @@ std::string RopeText(const ModelConfig& config) {
              : ", as trained: a larger --max_context stretches rope";
 }
 
+v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
+                                  int hidden_size) {
+  const bool is_mean = config.pooling == EmbeddingConfig::Pooling::kMean;
+  v1::EmbeddingInfo info;
+  info.set_pooling(is_mean ? v1::MEAN : v1::LAST_TOKEN);
+  info.set_normalize(config.normalize);
+  info.set_dimensions(hidden_size);
+  info.set_any_dimensions(config.any_dimensions);
+  info.mutable_fewer_dimensions()->Assign(config.fewer_dimensions.begin(),
+                                          config.fewer_dimensions.end());
+  return info;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
@@ -259,6 +272,12 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
       GenerationFingerprint(model_.fingerprint, options_.numerics,
                             SumCuts(config, model_.row_parallel_blocks,
                                     options_.size, options_.expert_parallel)));
+  if (model_.embedding.ok()) {
+    *info.mutable_embedding() =
+        EmbeddingInfoOf(*model_.embedding, config.hidden_size);
+  } else {
+    info.set_no_embedding(std::string(model_.embedding.status().message()));
+  }
   return info;
 }
 

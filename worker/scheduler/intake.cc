@@ -51,6 +51,14 @@ absl::Status CheckResume(const v1::AddRequest& add, int most) {
                     n - 1);
 }
 
+// One choice, without a token.
+absl::Status CheckEmbedding(const v1::AddRequest& add) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "n", add.sampling().n(), 1, 1));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "pooling", add.embedding().pooling(),
+                                      v1::LAST_TOKEN, v1::MEAN));
+  return CheckResume(add, /*most=*/0);
+}
+
 absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
   if (add.request() <= state.last_request) {
     return absl::InvalidArgumentError(
@@ -59,8 +67,11 @@ absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
   }
   const int max_context = state.options.max_context;
   const int num_prompt_tokens = add.prompt_token_ids_size();
-  LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "num_prompt_tokens",
-                                      num_prompt_tokens, 1, max_context - 1));
+  const int most_prompt_tokens =
+      add.has_embedding() ? max_context : max_context - 1;
+  LOCKSTEP_RETURN_IF_ERROR(CheckRange(
+      add, "num_prompt_tokens", num_prompt_tokens, 1, most_prompt_tokens));
+  if (add.has_embedding()) return CheckEmbedding(add);
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange(add, "n", add.sampling().n(), 1, kMaxChoices));
   LOCKSTEP_RETURN_IF_ERROR(CheckResume(add, max_context - num_prompt_tokens));
@@ -79,7 +90,8 @@ absl::Status ApplyAdd(const v1::AddRequest& add, SchedulerState* state) {
     // So early, only what an earlier call has done can be at an end.
     if (HasEnded(add, scheduled->id().choice)) {
       state->Finish(scheduled, v1::ABORTED, std::nullopt);
-    } else if (HasFullLength(scheduled->sequence, state->options.max_context)) {
+    } else if (!add.has_embedding() &&
+               HasFullLength(scheduled->sequence, state->options.max_context)) {
       state->Finish(scheduled, v1::LENGTH, std::nullopt);
     }
   }

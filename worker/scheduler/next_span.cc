@@ -18,13 +18,15 @@ SequenceSpan NextSpan(const ScheduledSequence& scheduled, int max_tokens,
     end = std::min(end, wanted_begin + max_rows);
   }
   const int num_wanted = std::max(0, std::min(end, wanted_end) - wanted_begin);
-  if (end > last && num_wanted == max_rows) end = last;
+  const bool embeds = sequence.is_embedded();
+  if (end > last && num_wanted == max_rows && !embeds) end = last;
 
   SequenceSpan span;
   span.sequence = &sequence;
   span.begin = begin;
   span.count = end - begin;
-  span.samples = end > last;
+  span.samples = end > last && !embeds;
+  span.embeds = end > last && embeds;
   if (num_wanted > 0) {
     span.prompt_logits_begin = wanted_begin;
     span.prompt_logits_end = wanted_begin + num_wanted;

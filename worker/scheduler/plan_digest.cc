@@ -1,13 +1,16 @@
 #include "worker/scheduler/plan_digest.h"
 
+#include <absl/strings/string_view.h>
+
 #include <cstdint>
 
 namespace lockstep {
 
-void PlanDigest::AddSampled(const StepPlan& plan, const StepResult& result) {
+void PlanDigest::AddResult(const StepPlan& plan, const StepResult& result) {
   sampled_.clear();
   for (size_t i = 0; i < plan.spans.size(); ++i) {
     if (plan.spans[i].samples) sampled_.push_back(result.spans[i].token);
+    if (plan.spans[i].embeds) AddEmbedding(result.spans[i].embedding);
   }
   builder_.Add(absl::MakeConstSpan(sampled_));
 }
@@ -22,6 +25,11 @@ Digest PlanDigest::Next(SchedulerState* state) {
   }
   last_ = builder_.Finish();
   return last_;
+}
+
+void PlanDigest::AddEmbedding(absl::Span<const float> values) {
+  builder_.Add(absl::string_view(reinterpret_cast<const char*>(values.data()),
+                                 values.size() * sizeof(float)));
 }
 
 void PlanDigest::AddSpan(const SequenceSpan& span,

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <absl/types/span.h>
+
+#include <cstdint>
 #include <vector>
 
 #include "common/digest.h"
@@ -10,18 +13,19 @@
 namespace lockstep {
 
 // The chain of digests by which ranks compare their states: each covers the
-// one before, the ids sampled since and the plan. (The messages are the step
-// loop's to add, as the bytes they came in.) Page
-// tables enter page by page, each entry when a span first uses it and once more
-// when it was rewritten, so that a step costs what it changes.
+// one before, the ids sampled and the embeddings made since, and the plan. (The
+// messages are the step loop's to add, as the bytes they came in.) Page tables
+// enter page by page, each entry when a span first uses it and once more when
+// it was rewritten, so that a step costs what it changes.
 class PlanDigest {
  public:
-  void AddSampled(const StepPlan& plan, const StepResult& result);
+  void AddResult(const StepPlan& plan, const StepResult& result);
 
   // The digest of the step planned in `state`, for its plan.
   Digest Next(SchedulerState* state);
 
  private:
+  void AddEmbedding(absl::Span<const float> values);
   void AddSpan(const SequenceSpan& span, ScheduledSequence* scheduled);
 
   DigestBuilder builder_;

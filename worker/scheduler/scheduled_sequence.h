@@ -37,9 +37,11 @@ struct ScheduledSequence {
     return wanted && id().choice == 0 ? sequence.num_prompt_tokens() - 1 : 0;
   }
 
-  // So many tokens, at most, may come from the prefix cache: the last one's
-  // logits are needed, and those of prompt positions not reported yet.
+  // So many tokens, at most, may come from the prefix cache, which has no
+  // hidden states: the last one's are needed, those of prompt positions not
+  // reported yet, and for a mean all of them.
   int max_cached_tokens() const {
+    if (sequence.request().embedding().pooling() == v1::MEAN) return 0;
     const int limit = sequence.num_tokens() - 1;
     return prompt_logits_done < prompt_logits_end()
                ? std::min(limit, prompt_logits_done)

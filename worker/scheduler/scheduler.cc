@@ -48,7 +48,7 @@ class Scheduler::Impl {
   void Commit(const StepResult& result) {
     CHECK(planned_) << "Commit without Plan";
     planned_ = false;
-    digest_.AddSampled(state_.plan, result);
+    digest_.AddResult(state_.plan, result);
     CommitStep(result, &state_);
   }
 

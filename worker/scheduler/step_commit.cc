@@ -45,6 +45,10 @@ void CommitSpan(const SequenceSpan& span, const SpanResult& result,
     scheduled->prompt_logits_done = span.prompt_logits_end;
     state->sink->OnPromptLogprobs(scheduled->id(), result.prompt_logprobs);
   }
+  if (span.embeds) {
+    state->sink->OnEmbedding(scheduled->id(), result.embedding);
+    return state->Finish(scheduled, v1::STOP, std::nullopt);
+  }
   if (!span.samples) return;
   if (!scheduled->decodes) EndPrefill(scheduled, state);
   TakeToken(result, scheduled, state);

@@ -19,13 +19,20 @@ namespace lockstep {
 
 // What a step says about one sequence; see OutputSink.
 struct StepOutput {
-  enum class Kind { kFirstScheduled, kPromptLogprobs, kToken, kFinish };
+  enum class Kind {
+    kFirstScheduled,
+    kPromptLogprobs,
+    kToken,
+    kEmbedding,
+    kFinish,
+  };
 
   Kind kind = Kind::kToken;
   SequenceId id = {};
   int cached_tokens = 0;
   uint32_t token = 0;
   std::vector<v1::PositionLogprobs> logprobs = {};
+  std::vector<float> embedding = {};
   v1::FinishReason reason = v1::FINISH_REASON_UNSPECIFIED;
   std::optional<uint32_t> stop_token_id = std::nullopt;
 };

@@ -97,6 +97,12 @@ void OutputRouter::OnToken(SequenceId id, uint32_t token,
               .logprobs = std::move(logprobs)});
 }
 
+void OutputRouter::OnEmbedding(SequenceId id, std::vector<float> embedding) {
+  queue_.Add({.kind = StepOutput::Kind::kEmbedding,
+              .id = id,
+              .embedding = std::move(embedding)});
+}
+
 void OutputRouter::OnFinish(SequenceId id, v1::FinishReason reason,
                             std::optional<uint32_t> stop_token_id) {
   queue_.Add({.kind = StepOutput::Kind::kFinish,
@@ -132,6 +138,9 @@ void OutputRouter::TellOne(StepOutput& output,
       EndIfTooSlow(*stream, stream->OnToken(output.id.choice, output.token,
                                             std::move(output.logprobs)));
       break;
+    case StepOutput::Kind::kEmbedding:
+      stream->OnEmbedding(output.embedding);
+      break;
     case StepOutput::Kind::kFinish:
       TellFinish(output, *stream);
       break;
@@ -140,8 +149,8 @@ void OutputRouter::TellOne(StepOutput& output,
 }
 
 void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
-  const bool is_last = stream.OnFinish(output.id.choice, output.reason,
-                                       output.stop_token_id);
+  const bool is_last =
+      stream.OnFinish(output.id.choice, output.reason, output.stop_token_id);
   if (output.reason == v1::GRAMMAR_TOO_COMPLEX) EndAtGrammar(stream);
   if (!is_last) return;
   if (!stream.was_scheduled()) inbox_->Release(stream.request());

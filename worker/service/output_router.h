@@ -61,6 +61,7 @@ class OutputRouter final : public OutputSink {
                         std::vector<v1::PositionLogprobs> logprobs) override;
   void OnToken(SequenceId id, uint32_t token,
                std::vector<v1::PositionLogprobs> logprobs) override;
+  void OnEmbedding(SequenceId id, std::vector<float> embedding) override;
   void OnFinish(SequenceId id, v1::FinishReason reason,
                 std::optional<uint32_t> stop_token_id) override;
 

@@ -79,6 +79,11 @@ absl::Status OutputStream::OnToken(uint32_t choice, uint32_t token,
   return absl::OkStatus();
 }
 
+void OutputStream::OnEmbedding(absl::Span<const float> values) {
+  absl::MutexLock lock(&mutex_);
+  embedding_.emplace().mutable_values()->Assign(values.begin(), values.end());
+}
+
 absl::Status OutputStream::CountBuffered(int positions) {
   num_buffered_ += positions;
   if (num_buffered_ <= options_.max_buffered_positions) {
@@ -122,6 +127,7 @@ void OutputStream::MeterChoice(const Choice& choice) const {
   ++(choice.reason == v1::STOP     ? meters->stopped
      : choice.reason == v1::LENGTH ? meters->cut
                                    : meters->aborted);
+  if (request_->has_embedding()) return;
   const uint32_t generated = choice.num_tokens - choice.num_resumed;
   meters->generated_tokens.Observe(generated);
   if (generated < 2) return;
@@ -271,6 +277,10 @@ bool OutputStream::TakeOf(uint32_t index, v1::WorkerGenerateResponse* message) {
   }
   if (!choice.has_finished || choice.finish_taken) return false;
   choice.finish_taken = true;
+  if (embedding_.has_value()) {
+    *message->mutable_embedding() = *std::move(embedding_);
+    return true;
+  }
   v1::TokenFinish& finish = *message->mutable_finish();
   finish.set_index(index);
   finish.set_reason(choice.reason);

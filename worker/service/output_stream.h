@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
+#include <absl/types/span.h>
 
 #include <atomic>
 #include <chrono>
@@ -67,6 +68,7 @@ class OutputStream {
   absl::Status OnPromptLogprobs(std::vector<v1::PositionLogprobs> logprobs);
   absl::Status OnToken(uint32_t choice, uint32_t token,
                        std::vector<v1::PositionLogprobs> logprobs);
+  void OnEmbedding(absl::Span<const float> values);
   // True when it was the last choice.
   bool OnFinish(uint32_t choice, v1::FinishReason reason,
                 std::optional<uint32_t> stop_token_id);
@@ -168,6 +170,8 @@ class OutputStream {
 
   mutable absl::Mutex mutex_;
   std::vector<Choice> choices_ ABSL_GUARDED_BY(mutex_);
+  // Taken in place of the one choice's finish.
+  std::optional<v1::Embedding> embedding_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const void> lease_ ABSL_GUARDED_BY(mutex_);
   int num_buffered_ ABSL_GUARDED_BY(mutex_) = 0;    // positions
   uint64_t num_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // messages

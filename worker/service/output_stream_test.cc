@@ -243,6 +243,17 @@ TEST(OutputStream, OfAChoiceThatHadEndedNothingIsSent) {
   EXPECT_TRUE(message.has_summary());
 }
 
+TEST(OutputStream, AnEmbeddingIsInPlaceOfTheFinish) {
+  Started s;
+  s.stream.OnEmbedding({0.5f, -1.0f});
+  EXPECT_TRUE(s.stream.OnFinish(0, v1::STOP, std::nullopt));
+  s.ExpectNext(Next::kMessage);
+  EXPECT_THAT(s.message.embedding().values(), ElementsAre(0.5f, -1.0f));
+  s.ExpectNext(Next::kMessage);
+  EXPECT_TRUE(s.message.has_summary());
+  s.ExpectNext(Next::kEnd);
+}
+
 TEST(OutputStream, TheLogLineHasNumbersAndTheEnd) {
   Started s;
   s.stream.OnFirstScheduled(2);

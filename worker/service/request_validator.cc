@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "common/unknown_fields.h"
 #include "worker/grammar/grammar_vocabulary.h"
+#include "worker/service/resolve_embedding.h"
 #include "worker/service/resolve_sampling.h"
 
 namespace lockstep {
@@ -56,14 +57,16 @@ absl::Status CheckIds(absl::string_view field,
 absl::Status CheckPrompt(const v1::WorkerGenerateRequest& request,
                          const RequestLimits& limits) {
   const int size = request.prompt_token_ids_size();
+  const int most =
+      request.has_embedding() ? limits.max_context : limits.max_context - 1;
   if (size == 0) {
-    return Refusal("prompt_token_ids is empty, it must have 1 to ",
-                   limits.max_context - 1, " ids.");
+    return Refusal("prompt_token_ids is empty, it must have 1 to ", most,
+                   " ids.");
   }
-  if (size >= limits.max_context) {
+  if (size > most) {
     return Refusal("prompt_token_ids has ", size, " ids, it must have 1 to ",
-                   limits.max_context - 1, ": the context is ",
-                   limits.max_context, " tokens, prompt and output.");
+                   most, ": the context is ", limits.max_context,
+                   " tokens, prompt and output.");
   }
   return CheckIds("prompt_token_ids", request.prompt_token_ids(),
                   limits.vocabulary_size);
@@ -146,12 +149,61 @@ absl::Status CheckGrammarOf(const v1::WorkerGenerateRequest& request) {
   return CheckGrammar("grammar", request.grammar());
 }
 
+absl::Status CheckNoGeneration(const v1::WorkerGenerateRequest& request) {
+  const char* const field =
+      request.has_sampling()                   ? "sampling"
+      : request.resume_token_ids_size() > 0    ? "resume_token_ids"
+      : request.resume_token_counts_size() > 0 ? "resume_token_counts"
+      : request.ended_choices_size() > 0       ? "ended_choices"
+      : request.has_grammar()                  ? "grammar"
+                                               : nullptr;
+  if (field == nullptr) return absl::OkStatus();
+  return Refusal(field,
+                 " is set, it must not be where an embedding is asked "
+                 "for: no token is chosen.");
+}
+
 absl::Status CheckPriority(int priority) {
   if (priority >= -kMaxPriority && priority <= kMaxPriority) {
     return absl::OkStatus();
   }
   return Refusal("priority is ", priority, ", it must be from ", -kMaxPriority,
                  " to ", kMaxPriority, ".");
+}
+
+absl::Status Embed(const v1::WorkerGenerateRequest& request,
+                   const RequestLimits& limits, v1::AddRequest* add) {
+  if (!limits.embedding.has_value()) {
+    return absl::UnimplementedError(
+        absl::StrCat("embeddings are not supported: ", limits.no_embedding));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckNoGeneration(request));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      *add->mutable_embedding(),
+      ResolveEmbedding(request.embedding(), *limits.embedding));
+  add->mutable_sampling()->set_n(1);
+  return absl::OkStatus();
+}
+
+absl::Status Sample(const v1::WorkerGenerateRequest& request,
+                    const RequestLimits& limits, uint64_t drawn_seed,
+                    v1::AddRequest* add) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckGrammarOf(request));
+  SamplingLimits sampling_limits;
+  sampling_limits.vocabulary_size = limits.vocabulary_size;
+  sampling_limits.max_output_tokens =
+      limits.max_context - request.prompt_token_ids_size();
+  sampling_limits.eos_token_ids = limits.eos_token_ids;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      v1::ResolvedSampling sampling,
+      ResolveSampling(request.sampling(), sampling_limits, drawn_seed));
+  LOCKSTEP_RETURN_IF_ERROR(CheckLength(request, sampling.max_tokens(), limits));
+  LOCKSTEP_RETURN_IF_ERROR(CheckResume(request, sampling, limits));
+  *add->mutable_resume_token_ids() = request.resume_token_ids();
+  *add->mutable_resume_token_counts() = request.resume_token_counts();
+  *add->mutable_ended_choices() = request.ended_choices();
+  *add->mutable_sampling() = std::move(sampling);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -166,27 +218,14 @@ absl::StatusOr<v1::AddRequest> ValidateRequest(
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request, limits));
   LOCKSTEP_RETURN_IF_ERROR(CheckPriority(request.priority()));
-  LOCKSTEP_RETURN_IF_ERROR(CheckGrammarOf(request));
-
-  SamplingLimits sampling_limits;
-  sampling_limits.vocabulary_size = limits.vocabulary_size;
-  sampling_limits.max_output_tokens =
-      limits.max_context - request.prompt_token_ids_size();
-  sampling_limits.eos_token_ids = limits.eos_token_ids;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      v1::ResolvedSampling sampling,
-      ResolveSampling(request.sampling(), sampling_limits, drawn_seed));
-  LOCKSTEP_RETURN_IF_ERROR(CheckLength(request, sampling.max_tokens(), limits));
-  LOCKSTEP_RETURN_IF_ERROR(CheckResume(request, sampling, limits));
 
   v1::AddRequest add;
   *add.mutable_prompt_token_ids() = request.prompt_token_ids();
-  *add.mutable_resume_token_ids() = request.resume_token_ids();
-  *add.mutable_resume_token_counts() = request.resume_token_counts();
-  *add.mutable_ended_choices() = request.ended_choices();
   add.set_priority(request.priority());
   add.set_bypass_prefix_cache(request.bypass_prefix_cache());
-  *add.mutable_sampling() = std::move(sampling);
+  LOCKSTEP_RETURN_IF_ERROR(request.has_embedding()
+                               ? Embed(request, limits, &add)
+                               : Sample(request, limits, drawn_seed, &add));
   return add;
 }
 

@@ -3,6 +3,8 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "proto/group.pb.h"
@@ -15,6 +17,9 @@ struct RequestLimits {
   int vocabulary_size = 0;
   int max_context = 0;  // tokens of a sequence, prompt and output
   std::vector<uint32_t> eos_token_ids;
+  // Of the model; none, for this reason.
+  std::optional<v1::EmbeddingInfo> embedding = std::nullopt;
+  std::string no_embedding = {};
 };
 
 // A request with every default filled in, but for the numbers `request` and
@@ -25,7 +30,7 @@ struct RequestLimits {
 //
 // `drawn_seed` is used where the request names none. INVALID_ARGUMENT names
 // field, value and limit; nothing is clamped, and a field or value this build
-// does not know is refused.
+// does not know is refused. UNIMPLEMENTED for an embedding where there is none.
 absl::StatusOr<v1::AddRequest> ValidateRequest(
     const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
     uint64_t drawn_seed);

@@ -35,7 +35,24 @@ bool IsIn(double value, double low, double high) {
   return value >= low && value <= high;
 }
 
+lockstep::RequestLimits Limits() {
+  lockstep::RequestLimits limits = {.vocabulary_size = kVocabularySize,
+                                    .max_context = kMaxContext,
+                                    .eos_token_ids = {2, 1000}};
+  v1::EmbeddingInfo& info = limits.embedding.emplace();
+  info.set_pooling(v1::LAST_TOKEN);
+  info.set_dimensions(8);
+  info.add_fewer_dimensions(4);
+  return limits;
+}
+
+void CheckEmbedding(const v1::ResolvedEmbedding& embedding) {
+  Require(embedding.dimensions() == 4 || embedding.dimensions() == 8);
+  Require(IsIn(embedding.pooling(), v1::LAST_TOKEN, v1::MEAN));
+}
+
 void CheckResolved(const v1::AddRequest& add) {
+  if (add.has_embedding()) return CheckEmbedding(add.embedding());
   const v1::ResolvedSampling& sampling = add.sampling();
   Require(IsIn(sampling.temperature(), 0, 100));
   Require(IsIn(sampling.top_p(), 0, 1) && sampling.top_p() > 0);
@@ -61,10 +78,7 @@ void CheckResolved(const v1::AddRequest& add) {
 // Whatever the bytes: a refusal, or a request with every value in its range,
 // which every rank's scheduler takes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const lockstep::RequestLimits kLimits = {
-      .vocabulary_size = kVocabularySize,
-      .max_context = kMaxContext,
-      .eos_token_ids = {2, 1000}};
+  static const lockstep::RequestLimits kLimits = Limits();
   v1::AbortRequest abort;
   if (abort.ParseFromArray(data, static_cast<int>(size))) {
     (void)lockstep::ValidateAbort(abort);

@@ -11,9 +11,7 @@
 #include <utility>
 
 #include "common/gguf_file.h"
-#include "common/mapped_file.h"
 #include "common/status_macros.h"
-#include "common/strict_json.h"
 #include "worker/checkpoint/gguf_parts.h"
 #include "worker/checkpoint/gguf_source.h"
 #include "worker/checkpoint/quantized_checkpoint.h"
@@ -26,20 +24,13 @@
 #include "worker/model_spec/huggingface_config.h"
 #include "worker/model_spec/quantization_config.h"
 #include "worker/model_spec/rope_length.h"
+#include "worker/weights/embedding_files.h"
 #include "worker/weights/fingerprint.h"
+#include "worker/weights/json_file.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {
 namespace {
-
-absl::StatusOr<nlohmann::json> ReadJson(const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  const auto bytes = file->bytes();
-  return ParseStrictJson(
-      absl::string_view(reinterpret_cast<const char*>(bytes.data()),
-                        bytes.size()),
-      path);
-}
 
 // Opens a model into `model` and collects what decides its weights besides the
 // stored tensors.
@@ -77,17 +68,19 @@ class Opener {
 
   absl::Status OpenFolder() {
     const std::string config_path = path_ + "/config.json";
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJson(config_path));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJsonFile(config_path));
     LOCKSTEP_ASSIGN_OR_RETURN(model_.config,
                               ConfigFromHuggingFace(config, config_path));
     const std::string generation_path = path_ + "/generation_config.json";
-    const auto generation = ReadJson(generation_path);
+    const auto generation = ReadJsonFile(generation_path);
     if (generation.ok()) {
       LOCKSTEP_RETURN_IF_ERROR(
           MergeGenerationConfig(*generation, generation_path, &model_.config));
     } else if (!absl::IsNotFound(generation.status())) {
       return generation.status();
     }
+    model_.embedding =
+        ReadEmbeddingFiles(path_, config, model_.config.hidden_size);
     LOCKSTEP_ASSIGN_OR_RETURN(const auto quantization,
                               ReadQuantizationConfig(config, config_path));
     if (options_.random) return MakeRandom(quantization.has_value());
@@ -108,6 +101,7 @@ class Opener {
     LOCKSTEP_ASSIGN_OR_RETURN(auto file, GgufFile::Open(path_));
     LOCKSTEP_ASSIGN_OR_RETURN(auto others, OpenOtherParts(*file));
     LOCKSTEP_ASSIGN_OR_RETURN(model_.config, ConfigFromGguf(*file));
+    model_.embedding = EmbeddingConfigOf(*file);
     LOCKSTEP_ASSIGN_OR_RETURN(
         model_.tensors, GgufSource::Create(std::move(file), std::move(others)));
     return absl::OkStatus();

@@ -9,6 +9,7 @@
 
 #include "kernels/weights/dtype.h"
 #include "worker/checkpoint/tensor_source.h"
+#include "worker/model_spec/embedding_config.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/content_digest.h"
@@ -35,6 +36,8 @@ struct ModelFiles {
   std::string fingerprint;
   std::vector<std::string> weight_types;  // most elements first
   ContentDigest content;                  // where the options ask for it
+  // Of embeddings made with it; an error says why there are none.
+  absl::StatusOr<EmbeddingConfig> embedding = EmbeddingConfig();
 };
 
 // `path` is a Hugging Face folder or a .gguf file. Every tensor that the model

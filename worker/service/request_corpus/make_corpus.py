@@ -16,6 +16,7 @@ SEEDS = {
     "choices": "prompt_token_ids: 1 sampling { n: 16 max_tokens: 63 }",
     "resumed": """prompt_token_ids: 1 resume_token_ids: [3, 4, 5] resume_token_counts: [2, 0, 1]
         ended_choices: 1 sampling { n: 3 max_tokens: 9 }""",
+    "embedding": "prompt_token_ids: [1, 2] embedding { pooling: MEAN normalize: false dimensions: 4 }",
     "nan": "prompt_token_ids: 1 sampling { temperature: nan top_p: inf }",
 }
 ABORTS = {"abort": 'request_ids: "a" choices: [0, 3]'}

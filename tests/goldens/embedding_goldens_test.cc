@@ -1,0 +1,183 @@
+// Embeddings against what Hugging Face's implementation has after its last
+// norm: pN.hidden of tiny/, whose last layer is pooled here in the plainest
+// way.
+
+#include <absl/strings/str_cat.h>
+#include <absl/types/span.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "proto/group.pb.h"
+#include "tests/goldens/number_file.h"
+#include "tests/testing/engine_group.h"
+#include "tests/testing/output_recorder.h"
+#include "worker/core/step_result.h"
+#include "worker/scheduler/scheduler.h"
+#include "worker/weights/model_files.h"
+
+namespace lockstep::goldens {
+namespace {
+
+// As of logits (golden_set.cc): these are sums over hidden states, with weights
+// whose squares sum to about 2.
+constexpr float kRounding = 1e-4f;
+constexpr int kChunk = 5;  // tokens of a step: no divisor of the prompt's 16
+
+struct Golden {
+  std::vector<uint32_t> ids;
+  std::vector<float> hidden;  // [ids, hidden_size], after the last norm
+  int hidden_size = 0;
+};
+
+Golden Read(const std::string& path) {
+  const auto file = NumberFile::Open(path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  const auto ids = (*file)->Read<int32_t>("p1.ids");
+  const auto hidden = (*file)->Read<float>("p1.hidden");
+  EXPECT_TRUE(ids.ok() && hidden.ok()) << path;
+  Golden golden;
+  golden.ids.assign(ids->values.begin(), ids->values.end());
+  golden.hidden_size = static_cast<int>(hidden->shape[2]);
+  const size_t count = golden.ids.size() * golden.hidden_size;
+  golden.hidden.assign(hidden->values.end() - count, hidden->values.end());
+  return golden;
+}
+
+std::vector<float> Expected(const Golden& golden,
+                            const v1::ResolvedEmbedding& embedding) {
+  const int size = golden.hidden_size;
+  const int positions = static_cast<int>(golden.ids.size());
+  const bool is_mean = embedding.pooling() == v1::MEAN;
+  std::vector<float> pooled;
+  double squares = 0;
+  for (uint32_t i = 0; i < embedding.dimensions(); ++i) {
+    double sum = 0;
+    for (int p = is_mean ? 0 : positions - 1; p < positions; ++p) {
+      sum += golden.hidden[p * size + i];
+    }
+    pooled.push_back(static_cast<float>(is_mean ? sum / positions : sum));
+    squares += double{pooled.back()} * pooled.back();
+  }
+  if (!embedding.normalize()) return pooled;
+  for (float& value : pooled) value /= static_cast<float>(std::sqrt(squares));
+  return pooled;
+}
+
+class Embedder {
+ public:
+  Embedder(const ModelFiles& model, int ranks)
+      : scheduler_(Options(), &outputs_),
+        engine_(testing::EngineGroup::Create(
+            model, ranks,
+            {.engine = {.num_pages = Options().num_pages,
+                        .page_size = Options().page_size,
+                        .max_step_tokens = kChunk,
+                        .max_sequences = Options().max_sequences,
+                        .max_logits_rows = Options().max_logits_rows},
+             .ranks = {}})) {
+    EXPECT_TRUE(engine_.ok()) << engine_.status();
+  }
+
+  std::vector<float> Embed(const std::vector<uint32_t>& ids,
+                           const v1::ResolvedEmbedding& embedding) {
+    v1::RankMessage message;
+    v1::AddRequest& add = *message.mutable_add();
+    add.set_request(++number_);
+    add.mutable_prompt_token_ids()->Assign(ids.begin(), ids.end());
+    add.mutable_sampling()->set_n(1);
+    *add.mutable_embedding() = embedding;
+    EXPECT_TRUE(scheduler_.Apply(message).ok());
+    StepResult result;
+    while (scheduler_.HasWork()) {
+      const absl::Status executed =
+          (*engine_)->Execute(scheduler_.Plan(), &result);
+      EXPECT_TRUE(executed.ok()) << executed;
+      scheduler_.Commit(result);
+    }
+    return outputs_.of({number_, 0}).embedding;
+  }
+
+ private:
+  static SchedulerOptions Options() {
+    return {.num_pages = 16,
+            .page_size = 4,
+            .max_step_tokens = kChunk,
+            .max_sequences = 4,
+            .max_logits_rows = 4,
+            .max_context = 64};
+  }
+
+  OutputRecorder outputs_;
+  Scheduler scheduler_;
+  absl::StatusOr<std::unique_ptr<testing::EngineGroup>> engine_;
+  uint64_t number_ = 0;
+};
+
+void ExpectNear(const std::vector<float>& expected,
+                const std::vector<float>& found) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_NEAR(found[i], expected[i], kRounding) << "value " << i;
+  }
+}
+
+std::vector<v1::ResolvedEmbedding> AllKinds(int hidden_size) {
+  std::vector<v1::ResolvedEmbedding> kinds;
+  for (const v1::Pooling pooling : {v1::LAST_TOKEN, v1::MEAN}) {
+    for (const bool normalize : {false, true}) {
+      for (const int dimensions : {hidden_size, hidden_size / 4}) {
+        v1::ResolvedEmbedding& kind = kinds.emplace_back();
+        kind.set_pooling(pooling);
+        kind.set_normalize(normalize);
+        kind.set_dimensions(dimensions);
+      }
+    }
+  }
+  return kinds;
+}
+
+TEST(EmbeddingGoldens, AgreeForEveryArchitecture) {
+  int models = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("tests/goldens/tiny")) {
+    for (const char* type : {"fp32", "bf16"}) {
+      const std::string folder = entry.path().string();
+      SCOPED_TRACE(absl::StrCat(folder, " ", type));
+      const Golden golden =
+          Read(absl::StrCat(folder, "/goldens.", type, ".safetensors"));
+      const auto model = OpenModel(absl::StrCat(folder, "/", type));
+      ASSERT_TRUE(model.ok()) << model.status();
+      Embedder embedder(*model, /*ranks=*/1);
+      for (const auto& kind : AllKinds(golden.hidden_size)) {
+        SCOPED_TRACE(kind.ShortDebugString());
+        ExpectNear(Expected(golden, kind), embedder.Embed(golden.ids, kind));
+      }
+      ++models;
+    }
+  }
+  EXPECT_EQ(models, 2 * 18);
+}
+
+TEST(EmbeddingGoldens, RanksAndThePrefixCacheChangeNoBit) {
+  const std::string folder = "tests/goldens/tiny/qwen3";
+  const Golden golden = Read(folder + "/goldens.fp32.safetensors");
+  const auto model = OpenModel(folder + "/fp32");
+  ASSERT_TRUE(model.ok()) << model.status();
+  Embedder alone(*model, /*ranks=*/1);
+  for (const int ranks : {2, 4, 8}) {
+    Embedder group(*model, ranks);
+    for (const auto& kind : AllKinds(golden.hidden_size)) {
+      SCOPED_TRACE(absl::StrCat(ranks, " ranks, ", kind.ShortDebugString()));
+      // From the second kind on, the pages are cached.
+      EXPECT_EQ(group.Embed(golden.ids, kind), alone.Embed(golden.ids, kind));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::goldens
