@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "frontend/grpc/generate_reactor.h"
+#include "frontend/grpc/responses.h"
 #include "proto/inference.pb.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"

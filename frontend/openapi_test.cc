@@ -35,6 +35,7 @@ constexpr struct {
     {openai::kCompletions, "CompletionRequest"},
     {openai::kTokenize, "TokenizeRequest"},
     {openai::kDetokenize, "DetokenizeRequest"},
+    {openai::kEmbeddings, "EmbeddingsRequest"},
 };
 
 json Document() { return json::parse(std::string(OpenApiDocument())); }

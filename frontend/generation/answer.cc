@@ -39,23 +39,39 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
       return OnDelta(message.delta(), stopped);
     case v1::WorkerGenerateResponse::kFinish:
       return OnFinish(message.finish());
+    case v1::WorkerGenerateResponse::kEmbedding:
+      return OnEmbedding(message.embedding());
     case v1::WorkerGenerateResponse::kSummary:
-      if (finish_reasons_.size() != num_choices()) {
-        return absl::InternalError(absl::StrCat(
-            "the worker ended the answer with ", finish_reasons_.size(), " of ",
-            num_choices(), " choices finished."));
-      }
-      summary_ = {message.summary().usage(), message.summary().timing()};
-      summary_.usage.set_completion_tokens(completion_tokens());
-      for (const auto& [index, choice] : choices_) {
-        summary_.reasoning_tokens += choice.stream.num_reasoning_tokens();
-      }
-      complete_ = true;
-      return absl::OkStatus();
+      return OnSummary(message.summary());
     case v1::WorkerGenerateResponse::EVENT_NOT_SET:
       break;
   }
   return absl::InternalError("the worker sent an event of unknown kind.");
+}
+
+absl::Status Answer::OnEmbedding(const v1::Embedding& embedding) {
+  if (!spec_.embedding.has_value() || std::exchange(embedded_, true)) {
+    return absl::InternalError(
+        "the worker sent an embedding that was not asked for.");
+  }
+  sink_->OnEmbedding(embedding);
+  return absl::OkStatus();
+}
+
+absl::Status Answer::OnSummary(const v1::Summary& summary) {
+  const size_t finished = embedded_ ? 1 : finish_reasons_.size();
+  if (finished != num_choices()) {
+    return absl::InternalError(absl::StrCat("the worker ended the answer with ",
+                                            finished, " of ", num_choices(),
+                                            " choices finished."));
+  }
+  summary_ = {summary.usage(), summary.timing()};
+  summary_.usage.set_completion_tokens(completion_tokens());
+  for (const auto& [index, choice] : choices_) {
+    summary_.reasoning_tokens += choice.stream.num_reasoning_tokens();
+  }
+  complete_ = true;
+  return absl::OkStatus();
 }
 
 uint32_t Answer::completion_tokens() const {

@@ -17,7 +17,7 @@
 namespace lockstep {
 
 // Turns the worker's answer to one request, tokens, into the client's: text,
-// and in a chat reasoning and tool calls.
+// and in a chat reasoning and tool calls. Or it is an embedding, as it comes.
 //
 //   Answer answer(&spec, &tokenizer, &sink);
 //   std::vector<uint32_t> stopped;
@@ -70,6 +70,8 @@ class Answer {
   uint32_t num_choices() const {
     return spec_.sampling.has_n() ? spec_.sampling.n() : 1;
   }
+  absl::Status OnEmbedding(const v1::Embedding& embedding);
+  absl::Status OnSummary(const v1::Summary& summary);
   absl::StatusOr<Choice*> FindChoice(uint32_t index);
   void SetOutput(OutputDelta output, DeltaEvent* event) const;
   void SetTexts(std::vector<v1::PositionLogprobs>* positions) const;
@@ -84,6 +86,7 @@ class Answer {
   SummaryEvent summary_;
   AcceptedEvent accepted_event_;
   bool accepted_ = false;
+  bool embedded_ = false;
   bool complete_ = false;
 };
 

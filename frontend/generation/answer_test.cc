@@ -207,5 +207,29 @@ TEST_F(AnswerTest, AWorkerThatBreaksTheProtocolIsInternal) {
   }
 }
 
+TEST_F(AnswerTest, AnEmbeddingIsHandedOnAsItIs) {
+  spec_.embedding.emplace();
+  ASSERT_TRUE(Add(Message("accepted { prompt_tokens: 5 }")).ok());
+  ASSERT_TRUE(Add(Message("embedding { values: [0.25, -1] }")).ok());
+  ASSERT_TRUE(Add(Message("summary { usage { prompt_tokens: 5 } }")).ok());
+  EXPECT_TRUE(answer_.complete());
+  ASSERT_TRUE(sink_.embedding.has_value());
+  EXPECT_EQ(sink_.embedding->values_size(), 2);
+  EXPECT_EQ(answer_.summary().usage.prompt_tokens(), 5);
+}
+
+TEST_F(AnswerTest, AnEmbeddingNobodyAskedForOrATwinOfItIsRefused) {
+  const auto embedding = Message("embedding { values: 1 }");
+  EXPECT_TRUE(absl::IsInternal(Add(embedding)));
+  spec_.embedding.emplace();
+  EXPECT_TRUE(Add(embedding).ok());
+  EXPECT_TRUE(absl::IsInternal(Add(embedding)));
+}
+
+TEST_F(AnswerTest, AnEndWithoutTheEmbeddingIsRefused) {
+  spec_.embedding.emplace();
+  EXPECT_TRUE(absl::IsInternal(Add(Message("summary {}"))));
+}
+
 }  // namespace
 }  // namespace lockstep

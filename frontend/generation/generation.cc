@@ -62,9 +62,9 @@ void Generation::ParseAndEncode() {
   if (const auto refused = CheckTools(spec_.prompt, format); !refused.ok()) {
     return End(refused);
   }
-  const auto prompt =
-      EncodePrompt(spec_.prompt, format, pipeline_->tokenizer());
+  auto prompt = EncodePrompt(spec_.prompt, format, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
+  Truncate(spec_.truncation, pipeline_->tokenizer(), &prompt->token_ids);
   prompt_tokens_ = prompt->token_ids.size();
   SpendTokens(prompt_tokens_);
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
@@ -105,7 +105,11 @@ void Generation::Send(const std::vector<uint32_t>& prompt_token_ids) {
   request.set_request_id(spec_.worker_request_id);
   request.mutable_prompt_token_ids()->Add(prompt_token_ids.begin(),
                                           prompt_token_ids.end());
-  *request.mutable_sampling() = spec_.sampling;
+  if (spec_.embedding.has_value()) {
+    *request.mutable_embedding() = *spec_.embedding;
+  } else {
+    *request.mutable_sampling() = spec_.sampling;
+  }
   request.set_priority(spec_.priority);
   if (grammar_.has_value()) {
     *request.mutable_grammar() = *std::exchange(grammar_, std::nullopt);

@@ -52,11 +52,29 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
   return result;
 }
 
+void Truncate(const Truncation& truncation, const Tokenizer& tokenizer,
+              std::vector<uint32_t>* token_ids) {
+  if (!truncation.has_value() || token_ids->size() <= *truncation) return;
+  const std::optional<uint32_t>& bos = tokenizer.info().bos_token_id;
+  const bool has_bos = bos.has_value() && token_ids->front() == *bos;
+  token_ids->erase(token_ids->begin(), token_ids->end() - *truncation);
+  if (has_bos && *truncation > 1) token_ids->front() = *bos;
+}
+
 absl::Status CheckPromptTokens(const GenerateSpec& spec, size_t num_tokens) {
   const uint32_t context = spec.model.max_context_tokens;
   if (num_tokens == 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         spec.prompt.field, " holds no token; a prompt needs at least one."));
+  }
+  if (spec.embedding.has_value()) {
+    if (num_tokens <= context) return absl::OkStatus();
+    return WithReason(
+        absl::InvalidArgumentError(absl::StrCat(
+            spec.prompt.field, " is ", num_tokens, " tokens long; at most ",
+            context, " fit the context of ", spec.model.name,
+            "; cut it with truncate_prompt_tokens.")),
+        kContextLengthExceeded);
   }
   if (num_tokens >= context) {
     return WithReason(

@@ -25,8 +25,13 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
                                            const ChatFormat& format,
                                            const Tokenizer& tokenizer);
 
+// Its last `truncation` tokens, and where it has a BOS this in place of the
+// first of them.
+void Truncate(const Truncation& truncation, const Tokenizer& tokenizer,
+              std::vector<uint32_t>* token_ids);
+
 // INVALID_ARGUMENT unless the prompt has at least one token and leaves room in
-// the model's context for those asked for, at least one.
+// the model's context for those asked for, at least one unless it is embedded.
 absl::Status CheckPromptTokens(const GenerateSpec& spec, size_t num_tokens);
 
 }  // namespace lockstep

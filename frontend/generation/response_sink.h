@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/output_parsing/output_delta.h"
+#include "proto/embedding.pb.h"
 #include "proto/sampling.pb.h"
 
 namespace lockstep {
@@ -58,10 +59,10 @@ struct SummaryEvent {
 
 // Where an answer goes; one for each protocol.
 //
-// Either OnError, or OnAccepted, then per choice deltas and one finish, then
-// OnSummary; an OnError may take the place of any of them. OnSummary and
-// OnError are terminal: the caller is done with the sink, and the sink may
-// destroy the caller from within. One call at a time, from any thread.
+// Either OnError, or OnAccepted, then per choice deltas and one finish, or one
+// embedding, then OnSummary; an OnError may take the place of any of them.
+// OnSummary and OnError are terminal: the caller is done with the sink, and the
+// sink may destroy the caller from within. One call at a time, from any thread.
 class ResponseSink {
  public:
   virtual ~ResponseSink() = default;
@@ -69,6 +70,8 @@ class ResponseSink {
   virtual void OnAccepted(AcceptedEvent event) = 0;
   virtual void OnDelta(DeltaEvent event) = 0;
   virtual void OnFinish(FinishEvent event) = 0;
+  // For those who ask for one.
+  virtual void OnEmbedding(v1::Embedding /*embedding*/) {}
   virtual void OnSummary(SummaryEvent event) = 0;
   virtual void OnError(absl::Status status) = 0;
 

@@ -2,12 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "frontend/routing/served_model.h"
 #include "frontend/structured_output/constraint.h"
+#include "proto/embedding.pb.h"
 #include "proto/sampling.pb.h"
 
 // A request as the pipeline sees it, whatever protocol it came by. Plain
@@ -68,6 +70,9 @@ struct PromptSpec {
   std::string field = {};  // what the client calls it; errors begin with it
 };
 
+// Of a longer prompt the last so many tokens count, and its BOS.
+using Truncation = std::optional<uint32_t>;
+
 struct DetokenizeSpec {
   std::vector<uint32_t> ids;
   bool skip_special_tokens = true;
@@ -80,8 +85,11 @@ struct GenerateSpec {
   // As the worker knows it; unique, whatever ids clients choose.
   std::string worker_request_id;
   PromptSpec prompt;
-  // Its ranges are the worker's to check.
+  Truncation truncation = {};
+  // The ranges of both are the worker's to check.
   v1::SamplingParams sampling;
+  // Set: nothing is generated, the answer is an embedding of the prompt.
+  std::optional<v1::EmbeddingParams> embedding = {};
   int32_t priority = 0;
 
   std::vector<std::string> stop;
@@ -100,6 +108,12 @@ struct GenerateSpec {
 
   std::chrono::system_clock::time_point deadline =
       std::chrono::system_clock::time_point::max();
+};
+
+// Embeddings of several inputs.
+struct EmbedSpec {
+  GenerateSpec each;  // of every input, but for the prompt
+  std::vector<PromptSpec> inputs;
 };
 
 }  // namespace lockstep

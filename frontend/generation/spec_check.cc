@@ -85,6 +85,41 @@ absl::Status CheckPromptIds(absl::string_view field,
   return CheckTokenIds(field, ids, model);
 }
 
+// What is cut may be longer than the context.
+absl::Status CheckCutText(absl::string_view field, size_t bytes) {
+  if (bytes <= kMaxPromptBytes) return absl::OkStatus();
+  return InvalidArgumentError(StrCat(field, " is ", bytes,
+                                     " bytes long; at most ", kMaxPromptBytes,
+                                     " are allowed."));
+}
+
+absl::Status CheckInputIds(absl::string_view field,
+                           const std::vector<uint32_t>& ids, bool is_cut,
+                           const ServedModel& model) {
+  if (ids.empty()) {
+    return InvalidArgumentError(
+        StrCat(field, " is empty; an input needs at least one id."));
+  }
+  if (!is_cut && ids.size() > model.max_context_tokens) {
+    return WithReason(
+        InvalidArgumentError(StrCat(field, " holds ", ids.size(),
+                                    " ids; at most ", model.max_context_tokens,
+                                    " fit the context of ", model.name, ".")),
+        kContextLengthExceeded);
+  }
+  return CheckTokenIds(field, ids, model);
+}
+
+absl::Status CheckInput(const PromptSpec& input, bool is_cut,
+                        const ServedModel& model) {
+  if (const auto* ids = std::get_if<TokenPrompt>(&input.prompt)) {
+    return CheckInputIds(input.field, ids->ids, is_cut, model);
+  }
+  const size_t bytes = std::get<TextPrompt>(input.prompt).text.size();
+  if (is_cut && bytes > 0) return CheckCutText(input.field, bytes);
+  return CheckTextSize(input.field, bytes, model);
+}
+
 }  // namespace
 
 absl::Status CheckModelName(absl::string_view name, const ServedModel& model) {
@@ -114,6 +149,26 @@ absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model) {
   }
   return CheckPromptIds(prompt.field, std::get<TokenPrompt>(prompt.prompt).ids,
                         model);
+}
+
+absl::Status CheckEmbedSpec(const EmbedSpec& spec) {
+  const ServedModel& model = spec.each.model;
+  if (!model.embedding.has_value()) {
+    return absl::UnimplementedError(
+        StrCat("embeddings are not supported: ", model.no_embedding));
+  }
+  const Truncation& truncation = spec.each.truncation;
+  if (truncation.has_value() &&
+      (*truncation == 0 || *truncation > model.max_context_tokens)) {
+    return InvalidArgumentError(
+        StrCat("truncate_prompt_tokens is ", *truncation,
+               "; it must be from 1 to the context of ", model.name, ", ",
+               model.max_context_tokens, " tokens."));
+  }
+  for (const PromptSpec& input : spec.inputs) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckInput(input, truncation.has_value(), model));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckToolNames(absl::string_view field,

@@ -24,6 +24,7 @@ inline constexpr size_t kMaxTools = 128;
 inline constexpr size_t kMaxToolNameBytes = 64;
 // What workers refuse above; known here, as an answer is laid out for so many.
 inline constexpr uint32_t kMaxChoicesAskedFor = 16;
+inline constexpr size_t kMaxEmbedInputs = 2048;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopStringBytes = 1024;
 
@@ -38,6 +39,10 @@ absl::Status CheckToolNames(absl::string_view field,
 
 // Of a prompt as it came, before it is rendered and encoded.
 absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model);
+
+// Of an input to embed, which may fill the context, or be cut to fit it.
+// UNIMPLEMENTED where the model makes no embeddings.
+absl::Status CheckEmbedSpec(const EmbedSpec& spec);
 
 absl::Status CheckTokenIds(absl::string_view field,
                            absl::Span<const uint32_t> ids,

@@ -26,10 +26,6 @@ namespace lockstep {
 inline constexpr size_t kMaxBufferedMessages = 32;
 inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 
-// In the trailers of an answer that other groups went on with: how many were
-// lost in the midst of it.
-inline constexpr char kFailoversTrailer[] = "lockstep-failovers";
-
 // One client's Generate call: events in, messages out, one write at a time.
 //
 // Deletes itself once gRPC is done with it, which is after the generation's

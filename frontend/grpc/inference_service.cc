@@ -13,6 +13,7 @@
 #include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
+#include "frontend/grpc/embed_call.h"
 #include "frontend/grpc/generate_reactor.h"
 #include "frontend/grpc/request_parser.h"
 
@@ -40,6 +41,17 @@ std::string ClientOf(const grpc::CallbackServerContext& context) {
 absl::Status CheckAwaited(const grpc::CallbackServerContext& context) {
   if (!context.IsCancelled()) return absl::OkStatus();
   return absl::CancelledError("the client cancelled the call.");
+}
+
+// The call's metadata may name a request whose message does not.
+template <typename Request>
+absl::Status TakeRequestId(const grpc::CallbackServerContext& context,
+                           Request* request) {
+  const std::string id = MetadataOf(context, kRequestIdMetadata);
+  if (id.empty()) return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(kRequestIdMetadata, id));
+  if (!request->has_request_id()) request->set_request_id(id);
+  return absl::OkStatus();
 }
 
 // Empty where there is none.
@@ -133,6 +145,20 @@ grpc::ServerUnaryReactor* InferenceService::Detokenize(
   return reactor;
 }
 
+grpc::ServerUnaryReactor* InferenceService::Embed(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
+    grpc::ByteBuffer* response) {
+  const auto record = Begin("Embed", *context);
+  auto grant = access_->Enter(AuthorizationOf(*context));
+  if (!grant.ok()) {
+    return Finish(context->DefaultReactor(), *record, grant.status());
+  }
+  return StartEmbedCall(
+      pipeline_, context, request->Length(),
+      [=, this] { return ParseEmbed(*context, *request); },
+      {.grant = *std::move(grant), .record = record}, response);
+}
+
 grpc::ServerUnaryReactor* InferenceService::ListModels(
     grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
     v1::ListModelsResponse* response) {
@@ -147,6 +173,9 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(
     model.set_name(served->name);
     model.set_max_context_tokens(served->max_context_tokens);
     model.set_vocabulary_size(served->vocabulary_size);
+    if (served->embedding.has_value()) {
+      *model.mutable_embedding() = *served->embedding;
+    }
   }
   return Finish(reactor, *record, status);
 }
@@ -156,15 +185,23 @@ absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(
     const grpc::ByteBuffer& request) const {
   v1::GenerateRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
-  if (const std::string id = MetadataOf(context, kRequestIdMetadata);
-      !id.empty()) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(kRequestIdMetadata, id));
-    if (!message.has_request_id()) message.set_request_id(id);
-  }
+  LOCKSTEP_RETURN_IF_ERROR(TakeRequestId(context, &message));
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   LOCKSTEP_ASSIGN_OR_RETURN(GenerateSpec spec,
                             ParseGenerateRequest(message, model));
   spec.deadline = context.deadline();
+  return spec;
+}
+
+absl::StatusOr<EmbedSpec> InferenceService::ParseEmbed(
+    const grpc::CallbackServerContext& context,
+    const grpc::ByteBuffer& request) const {
+  v1::EmbedRequest message;
+  LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
+  LOCKSTEP_RETURN_IF_ERROR(TakeRequestId(context, &message));
+  LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
+  LOCKSTEP_ASSIGN_OR_RETURN(EmbedSpec spec, ParseEmbedRequest(message, model));
+  spec.each.deadline = context.deadline();
   return spec;
 }
 

@@ -22,7 +22,8 @@ class InferenceService
           v1::Inference::WithRawCallbackMethod_Tokenize<
               v1::Inference::WithRawCallbackMethod_Detokenize<
                   v1::Inference::WithCallbackMethod_ListModels<
-                      v1::Inference::Service>>>> {
+                      v1::Inference::WithRawCallbackMethod_Embed<
+                          v1::Inference::Service>>>>> {
  public:
   // All must outlive every call.
   InferenceService(Pipeline* pipeline, const GroupSet* groups,
@@ -41,11 +42,17 @@ class InferenceService
       grpc::CallbackServerContext* context,
       const v1::ListModelsRequest* request,
       v1::ListModelsResponse* response) override;
+  grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* context,
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
 
  private:
   std::shared_ptr<AccessRecord> Begin(
       const char* method, const grpc::CallbackServerContext& context) const;
   absl::StatusOr<GenerateSpec> ParseGenerate(
+      const grpc::CallbackServerContext& context,
+      const grpc::ByteBuffer& request) const;
+  absl::StatusOr<EmbedSpec> ParseEmbed(
       const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;
   // CANCELLED where nobody waits for it any more.

@@ -43,6 +43,45 @@ PromptSpec FromTokenIds(const v1::TokenIds& token_ids) {
           /*add_special_tokens=*/false, "token_ids.ids"};
 }
 
+// The client's name of a request, or one that is made for it.
+template <typename Request>
+absl::Status ReadRequestId(const Request& request, absl::string_view prefix,
+                           GenerateSpec* spec) {
+  if (!request.has_request_id()) {
+    spec->request_id = MakeRequestId(std::string(prefix));
+    spec->worker_request_id = spec->request_id;
+    return absl::OkStatus();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckRequestId("request_id", request.request_id()));
+  spec->request_id = request.request_id();
+  spec->worker_request_id = MakeRequestId(spec->request_id);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PromptSpec> FromInput(const v1::EmbedInput& input, int index) {
+  PromptSpec prompt;
+  switch (input.input_case()) {
+    case v1::EmbedInput::kText:
+      prompt = FromText(input.text());
+      break;
+    case v1::EmbedInput::kTokenIds:
+      prompt = FromTokenIds(input.token_ids());
+      break;
+    case v1::EmbedInput::INPUT_NOT_SET:
+      return absl::InvalidArgumentError(
+          absl::StrCat("inputs[", index, "] is empty; set text or token_ids."));
+  }
+  prompt.field = absl::StrCat("inputs[", index, "].", prompt.field);
+  return prompt;
+}
+
+absl::Status CheckNumberOfInputs(size_t number) {
+  if (number >= 1 && number <= kMaxEmbedInputs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("inputs holds ", number,
+                                                 " inputs; it must hold 1 to ",
+                                                 kMaxEmbedInputs, "."));
+}
+
 absl::StatusOr<PromptSpec> ParsePrompt(const v1::GenerateRequest& request) {
   switch (request.prompt_case()) {
     case v1::GenerateRequest::kText:
@@ -65,11 +104,8 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
-  if (request.has_request_id()) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckRequestId("request_id", request.request_id()));
-  }
   GenerateSpec spec;
+  LOCKSTEP_RETURN_IF_ERROR(ReadRequestId(request, "gen", &spec));
   spec.stop.assign(request.stop().begin(), request.stop().end());
   LOCKSTEP_RETURN_IF_ERROR(CheckStop(spec.stop));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt, ParsePrompt(request));
@@ -77,11 +113,6 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(ReadStructuredOutput(request, &spec));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, model));
   spec.model = model;
-  spec.request_id =
-      request.has_request_id() ? request.request_id() : MakeRequestId("gen");
-  spec.worker_request_id = request.has_request_id()
-                               ? MakeRequestId(spec.request_id)
-                               : spec.request_id;
   spec.sampling = request.sampling();
   spec.priority = request.priority();
   spec.parallel_tool_calls =
@@ -91,6 +122,32 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   spec.include_stop_str_in_output = request.include_stop_str_in_output();
   spec.skip_special_tokens =
       !request.has_skip_special_tokens() || request.skip_special_tokens();
+  return spec;
+}
+
+absl::StatusOr<EmbedSpec> ParseEmbedRequest(const v1::EmbedRequest& request,
+                                            const ServedModel& model) {
+  LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfInputs(request.inputs_size()));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
+  LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  EmbedSpec spec;
+  GenerateSpec& each = spec.each;
+  LOCKSTEP_RETURN_IF_ERROR(ReadRequestId(request, "embd", &each));
+  each.model = model;
+  each.embedding = request.embedding();
+  each.priority = request.priority();
+  if (request.has_truncate_prompt_tokens()) {
+    each.truncation = request.truncate_prompt_tokens();
+  }
+  const bool adds_special_tokens =
+      !request.has_add_special_tokens() || request.add_special_tokens();
+  for (int i = 0; i < request.inputs_size(); ++i) {
+    LOCKSTEP_ASSIGN_OR_RETURN(PromptSpec input,
+                              FromInput(request.inputs(i), i));
+    input.add_special_tokens &= adds_special_tokens;
+    spec.inputs.push_back(std::move(input));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckEmbedSpec(spec));
   return spec;
 }
 

@@ -20,6 +20,8 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
 absl::StatusOr<PromptSpec> ParseTokenizeRequest(
     const v1::TokenizeRequest& request, const ServedModel& model);
 
+absl::StatusOr<EmbedSpec> ParseEmbedRequest(const v1::EmbedRequest& request,
+                                            const ServedModel& model);
 absl::StatusOr<DetokenizeSpec> ParseDetokenizeRequest(
     const v1::DetokenizeRequest& request, const ServedModel& model);
 

@@ -1,6 +1,13 @@
 #include "frontend/openai/answer_json.h"
 
+#include <absl/strings/escaping.h>
+#include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
+
 #include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstddef>
 #include <utility>
 
 namespace lockstep::openai {
@@ -51,6 +58,27 @@ Json Envelope(const AnswerStyle& style) {
           {"model", style.model},
           {"system_fingerprint",
            style.fingerprint.empty() ? Json() : Json(style.fingerprint)}};
+}
+
+void AppendEmbedding(const v1::Embedding& embedding, bool as_base64,
+                     std::string* json) {
+  static_assert(std::endian::native == std::endian::little);
+  const auto& values = embedding.values();
+  if (as_base64) {
+    const absl::string_view bytes(reinterpret_cast<const char*>(values.data()),
+                                  values.size() * sizeof(float));
+    absl::StrAppend(json, "\"", absl::Base64Escape(bytes), "\"");
+    return;
+  }
+  constexpr size_t kMostCharacters = 16;  // of a float
+  const char* separator = "[";
+  for (const float value : values) {
+    char text[kMostCharacters];
+    const auto written = std::to_chars(text, text + sizeof(text), value);
+    absl::StrAppend(json, std::exchange(separator, ","),
+                    absl::string_view(text, written.ptr - text));
+  }
+  absl::StrAppend(json, values.empty() ? "[]" : "]");
 }
 
 std::string Dump(const Json& json) {

@@ -5,6 +5,7 @@
 
 #include "frontend/generation/response_sink.h"
 #include "frontend/openai/request.h"
+#include "proto/embedding.pb.h"
 
 namespace lockstep::openai {
 
@@ -33,6 +34,12 @@ Json Envelope(const AnswerStyle& style);
 
 // A call, or a part of one, as `message` and `delta` list them.
 Json ToolCallJson(const ToolCallDelta& call);
+
+// Appends a vector as answers have it: a list of numbers, each the shortest
+// that reads as this very float, or the base64 of the floats' bytes,
+// little-endian.
+void AppendEmbedding(const v1::Embedding& embedding, bool as_base64,
+                     std::string* json);
 
 // Bytes that are no UTF-8 become U+FFFD.
 std::string Dump(const Json& json);

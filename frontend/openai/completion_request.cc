@@ -5,10 +5,10 @@
 
 #include "common/request_id.h"
 #include "common/status_macros.h"
-#include "frontend/generation/error_detail.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/openai/constraint_fields.h"
 #include "frontend/openai/json_body.h"
+#include "frontend/openai/prompts.h"
 #include "frontend/openai/request.h"
 #include "frontend/openai/sampling_fields.h"
 
@@ -22,57 +22,6 @@ constexpr int64_t kMaxLogprobs = 20;
 constexpr size_t kMaxPrompts = 256;
 constexpr uint32_t kDefaultMaxTokens = 16;  // OpenAI's
 constexpr char kPrompt[] = "prompt";
-
-constexpr char kAnyPrompt[] =
-    "a string, a list of token ids, or a list of either";
-
-absl::StatusOr<PromptSpec> ReadPrompt(const json& value, std::string field,
-                                      bool add_special_tokens) {
-  PromptSpec prompt;
-  prompt.field = std::move(field);
-  if (value.is_string()) {
-    prompt.prompt = TextPrompt{value.get<std::string>()};
-    prompt.add_special_tokens = add_special_tokens;
-    return prompt;
-  }
-  if (!value.is_array()) {
-    return FieldError(prompt.field, value,
-                      prompt.field == kPrompt
-                          ? kAnyPrompt
-                          : "a string or a list of token ids");
-  }
-  LOCKSTEP_ASSIGN_OR_RETURN(auto ids, ReadTokenIds(prompt.field, value));
-  prompt.prompt = TokenPrompt{std::move(ids)};
-  prompt.add_special_tokens = false;
-  return prompt;
-}
-
-absl::StatusOr<std::vector<PromptSpec>> ReadPrompts(const json& value,
-                                                    bool add_special_tokens) {
-  std::vector<PromptSpec> prompts;
-  const bool is_list =
-      value.is_array() && !value.empty() && !value.front().is_number();
-  if (!is_list) {
-    LOCKSTEP_ASSIGN_OR_RETURN(PromptSpec prompt,
-                              ReadPrompt(value, kPrompt, add_special_tokens));
-    prompts.push_back(std::move(prompt));
-    return prompts;
-  }
-  if (value.size() > kMaxPrompts) {
-    return WithField(absl::InvalidArgumentError(absl::StrCat(
-                         "prompt holds ", value.size(), " prompts; at most ",
-                         kMaxPrompts, " are allowed.")),
-                     kPrompt);
-  }
-  for (const json& element : value) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        PromptSpec prompt,
-        ReadPrompt(element, absl::StrCat(kPrompt, "[", prompts.size(), "]"),
-                   add_special_tokens));
-    prompts.push_back(std::move(prompt));
-  }
-  return prompts;
-}
 
 // Scoring a prompt takes an answer of one token, which is not shown.
 void ReadMaxTokens(FieldReader* reader, GenerateSpec* spec,
@@ -122,7 +71,7 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   const auto* prompt = reader.Find(kPrompt);
   if (prompt == nullptr) return FieldError(kPrompt, nullptr, kAnyPrompt);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PromptSpec> prompts,
-                            ReadPrompts(*prompt, add));
+                            ReadPrompts(kPrompt, *prompt, add, kMaxPrompts));
   style.id = MakeRequestId("cmpl");
   for (PromptSpec& each : prompts) {
     LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(each, context.model));

@@ -58,7 +58,9 @@ const ErrorRow& RowOf(StatusCode code) {
 // Fields of the worker's messages are OpenAI's but for the prefix.
 absl::string_view MessageOf(const absl::Status& status) {
   absl::string_view message = status.message();
-  absl::ConsumePrefix(&message, "sampling.");
+  if (!absl::ConsumePrefix(&message, "sampling.")) {
+    absl::ConsumePrefix(&message, "embedding.");
+  }
   return message;
 }
 
@@ -123,8 +125,7 @@ http::Response MakeResponse(int status, absl::Duration retry_after,
                                  absl::StrCat(absl::ToInt64Seconds(whole)));
     // Which OpenAI's clients prefer.
     response.fields.emplace_back(
-        "retry-after-ms",
-        absl::StrCat(absl::ToInt64Milliseconds(retry_after)));
+        "retry-after-ms", absl::StrCat(absl::ToInt64Milliseconds(retry_after)));
   }
   // OpenAI's clients try these again unless they are told.
   if ((status == 409 || status == 429 || status >= 500) && !may_retry) {

@@ -13,7 +13,8 @@ using nlohmann::json;
 constexpr auto kHonoured = Treatment::kHonoured;
 constexpr auto kWithoutEffect = Treatment::kWithoutEffect;
 constexpr auto kRefused = Treatment::kRefused;
-constexpr unsigned kAll = kGenerate | kTokenize | kDetokenize;
+constexpr unsigned kComputed = kGenerate | kEmbeddings;
+constexpr unsigned kAll = kGenerate | kTokenize | kDetokenize | kEmbeddings;
 
 constexpr char kTextOnly[] = "the models served here read and write text";
 
@@ -26,7 +27,9 @@ constexpr Field kFields[] = {
     {"prompt", kCompletions | kTokenize, kHonoured,
      "a string; for completions also strings, token ids, lists of them"},
     {"tokens", kDetokenize, kHonoured, "token ids"},
-    {"add_special_tokens", kGenerate | kTokenize, kHonoured,
+    {"input", kEmbeddings, kHonoured,
+     "a string, token ids, or a list of up to 2048 of either"},
+    {"add_special_tokens", kGenerate | kTokenize | kEmbeddings, kHonoured,
      "such as BOS; default true for a prompt, false for messages"},
     {"add_generation_prompt", kChat | kTokenize, kHonoured, "default true"},
     {"continue_final_message", kChat | kTokenize, kHonoured,
@@ -46,6 +49,11 @@ constexpr Field kFields[] = {
      "a prompt that is too long is refused, not cut"},
     {"truncation_side", kGenerate, kRefused,
      "a prompt that is too long is refused, not cut"},
+    {"truncate_prompt_tokens", kEmbeddings, kHonoured,
+     "of a longer input the last so many tokens; -1: as many as fit"},
+    {"truncation_side", kEmbeddings, kRefused,
+     "of an input that is cut the end stays", R"("left")"},
+    {"messages", kEmbeddings, kRefused, "texts are embedded, not chats"},
     {"prompt_embeds", kCompletions, kRefused, kTextOnly},
     {"mm_processor_kwargs", kChat, kRefused, kTextOnly},
     {"modalities", kChat, kRefused, kTextOnly, R"(["text"])"},
@@ -71,6 +79,19 @@ constexpr Field kFields[] = {
     {"bad_words", kGenerate, kRefused, "no words are kept out; see logit_bias",
      "[]"},
     {"repetition_detection", kGenerate, kRefused, "repetition is not detected"},
+
+    // What is made of an input's hidden states.
+    {"encoding_format", kEmbeddings, kHonoured,
+     "float, or base64 of little-endian fp32; default float"},
+    {"dimensions", kEmbeddings, kHonoured,
+     "the first so many values, of a model that was made for it"},
+    {"pooling", kEmbeddings, kHonoured,
+     "last_token or mean; default: the model's"},
+    {"normalize", kEmbeddings, kHonoured,
+     "to the length 1; default: the model's"},
+    {"embed_dtype", kEmbeddings, kRefused, "values are fp32", R"("float32")"},
+    {"endianness", kEmbeddings, kRefused, "base64 is of little-endian values",
+     R"("little")"},
 
     // Where an answer ends.
     {"max_tokens", kGenerate, kHonoured,
@@ -104,11 +125,11 @@ constexpr Field kFields[] = {
      "1"},
 
     // How a request is served.
-    {"priority", kGenerate, kHonoured, "-100 to 100, lower first"},
-    {"request_id", kGenerate, kHonoured,
+    {"priority", kComputed, kHonoured, "-100 to 100, lower first"},
+    {"request_id", kComputed, kHonoured,
      "for logs, where there is no x-request-id"},
-    {"rid", kGenerate, kRefused, "it is called request_id"},
-    {"user", kGenerate, kWithoutEffect, "names a user of the client's"},
+    {"rid", kComputed, kRefused, "it is called request_id"},
+    {"user", kComputed, kWithoutEffect, "names a user of the client's"},
     {"safety_identifier", kGenerate, kWithoutEffect,
      "names a user of the client's"},
     {"metadata", kGenerate, kWithoutEffect, "goes with stored answers"},
@@ -118,7 +139,7 @@ constexpr Field kFields[] = {
      "equal prefixes are found without it"},
     {"prompt_cache_retention", kGenerate, kWithoutEffect,
      "prefixes are kept as long as there is room"},
-    {"cache_salt", kGenerate, kRefused, "the prefix cache is shared by all"},
+    {"cache_salt", kComputed, kRefused, "the prefix cache is shared by all"},
     {"kv_transfer_params", kGenerate, kRefused,
      "prefill and decode are done by one group"},
     {"lora_path", kGenerate, kRefused, "there are no adapters"},

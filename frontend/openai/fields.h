@@ -15,6 +15,7 @@ enum Endpoint : unsigned {
   kCompletions = 2,
   kTokenize = 4,
   kDetokenize = 8,
+  kEmbeddings = 16,
   kGenerate = kChat | kCompletions,
 };
 

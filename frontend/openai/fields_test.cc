@@ -21,7 +21,8 @@ Parsed Parse(Endpoint endpoint, const json& request) {
   return ParseForTest(endpoint, request.dump());
 }
 
-constexpr Endpoint kEndpoints[] = {kChat, kCompletions, kTokenize, kDetokenize};
+constexpr Endpoint kEndpoints[] = {kChat, kCompletions, kTokenize, kDetokenize,
+                                   kEmbeddings};
 
 TEST(Fields, EachThatIsRefusedIsUnlessItAsksForNothing) {
   for (const Field& field : Fields()) {
@@ -49,7 +50,7 @@ TEST(Fields, EachThatIsRefusedIsUnlessItAsksForNothing) {
 TEST(Fields, EachWithoutEffectHasNone) {
   for (const Field& field : Fields()) {
     if (field.treatment != Treatment::kWithoutEffect) continue;
-    for (const Endpoint endpoint : {kChat, kCompletions}) {
+    for (const Endpoint endpoint : {kChat, kCompletions, kEmbeddings}) {
       if ((field.endpoints & endpoint) == 0) continue;
       json request = LeastRequest(endpoint);
       const Parsed before = Parse(endpoint, request);

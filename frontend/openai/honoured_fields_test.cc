@@ -1,4 +1,5 @@
-// Each field that the table calls honoured is.
+// Each field that the table calls honoured is; those of embeddings are in
+// embeddings_fields_test.cc.
 
 #include <absl/strings/str_cat.h>
 #include <gmock/gmock.h>

@@ -60,6 +60,21 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
 absl::StatusOr<ParsedRequest> ParseCompletionRequest(
     absl::string_view body, const RequestContext& context);
 
+// How embeddings are shown.
+struct EmbeddingsStyle {
+  std::string id;         // "embd-…"
+  std::string model;      // as the client called it
+  int64_t created_s = 0;  // Unix time
+  bool as_base64 = false;
+};
+
+struct EmbeddingsRequest {
+  EmbedSpec spec;
+  EmbeddingsStyle style;
+};
+absl::StatusOr<EmbeddingsRequest> ParseEmbeddingsRequest(
+    absl::string_view body, const RequestContext& context);
+
 struct TokenizeRequest {
   PromptSpec prompt;
   bool return_token_strs = false;

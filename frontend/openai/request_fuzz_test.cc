@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "frontend/generation/spec_check.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/openai/request.h"
 
@@ -32,12 +33,13 @@ void RequireError(const absl::Status& status) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace openai = lockstep::openai;
   static UnknownFields* const unknown = new UnknownFields;
-  const RequestContext context = {
+  RequestContext context = {
       {"tiny", /*max_context_tokens=*/64, /*vocabulary_size=*/300},
       "req-1",
       /*has_request_id=*/false,
       /*now_s=*/0,
       unknown};
+  context.model.embedding.emplace();
   const absl::string_view body(reinterpret_cast<const char*>(data), size);
   for (const auto parse :
        {openai::ParseChatRequest, openai::ParseCompletionRequest}) {
@@ -50,6 +52,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       Require(spec.priority >= -100 && spec.priority <= 100);
       Require(spec.stop.size() <= 16);
     }
+  }
+  const auto embeddings = openai::ParseEmbeddingsRequest(body, context);
+  RequireError(embeddings.status());
+  if (embeddings.ok()) {
+    const auto& inputs = embeddings->spec.inputs;
+    Require(!inputs.empty() && inputs.size() <= lockstep::kMaxEmbedInputs);
+    const auto& truncation = embeddings->spec.each.truncation;
+    Require(!truncation.has_value() || (*truncation >= 1 && *truncation <= 64));
   }
   RequireError(openai::ParseTokenizeRequest(body, context).status());
   RequireError(openai::ParseDetokenizeRequest(body, context).status());

@@ -58,12 +58,11 @@ void ReadSeed(FieldReader* reader, v1::SamplingParams* sampling) {
 absl::StatusOr<uint32_t> ReadBiasKey(const std::string& key) {
   uint32_t id = 0;
   if (absl::SimpleAtoi(key, &id) && absl::StrCat(id) == key) return id;
-  return WithField(
-      absl::InvalidArgumentError(absl::StrCat(
-          "logit_bias has the key \"",
-          absl::Utf8SafeCHexEscape(key.substr(0, kShownKeyBytes)),
-          "\"; keys must be token ids, such as \"17\".")),
-      "logit_bias");
+  return WithField(absl::InvalidArgumentError(absl::StrCat(
+                       "logit_bias has the key \"",
+                       absl::Utf8SafeCHexEscape(key.substr(0, kShownKeyBytes)),
+                       "\"; keys must be token ids, such as \"17\".")),
+                   "logit_bias");
 }
 
 void ReadBias(FieldReader* reader, v1::SamplingParams* sampling) {
@@ -143,8 +142,7 @@ absl::Status ReadIds(const RequestContext& context, FieldReader* reader,
 absl::Status ReadCommonFields(const RequestContext& context,
                               FieldReader* reader, GenerateSpec* spec,
                               AnswerStyle* style) {
-  LOCKSTEP_RETURN_IF_ERROR(ReadModel(context, reader, style));
-  LOCKSTEP_RETURN_IF_ERROR(ReadIds(context, reader, spec));
+  LOCKSTEP_RETURN_IF_ERROR(ReadCall(context, reader, spec, style));
   ReadShape(reader, &spec->sampling);
   ReadSeed(reader, &spec->sampling);
   ReadBias(reader, &spec->sampling);
@@ -155,12 +153,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
     spec->sampling.set_n(*v);
     style->n = *v;
   }
-  if (const auto v = reader->Integer("priority", -kMaxPriority, kMaxPriority)) {
-    spec->priority = *v;
-  }
-  spec->model = context.model;
   spec->return_prompt = style->return_token_ids;
-  style->created_s = context.now_s;
   if (!context.model.fingerprint.empty()) {
     constexpr size_t kShownDigits = 16;
     style->fingerprint =
@@ -169,6 +162,18 @@ absl::Status ReadCommonFields(const RequestContext& context,
   LOCKSTEP_RETURN_IF_ERROR(reader->status());
   const absl::Status stop = CheckStop(spec->stop);
   return stop.ok() ? stop : WithField(stop, "stop");
+}
+
+absl::Status ReadCall(const RequestContext& context, FieldReader* reader,
+                      GenerateSpec* spec, AnswerStyle* style) {
+  LOCKSTEP_RETURN_IF_ERROR(ReadModel(context, reader, style));
+  LOCKSTEP_RETURN_IF_ERROR(ReadIds(context, reader, spec));
+  if (const auto v = reader->Integer("priority", -kMaxPriority, kMaxPriority)) {
+    spec->priority = *v;
+  }
+  spec->model = context.model;
+  style->created_s = context.now_s;
+  return reader->status();
 }
 
 absl::Status ReadModel(const RequestContext& context, FieldReader* reader,

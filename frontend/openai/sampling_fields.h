@@ -14,6 +14,11 @@ absl::Status ReadCommonFields(const RequestContext& context,
                               FieldReader* reader, GenerateSpec* spec,
                               AnswerStyle* style);
 
+// Of these what has nothing to do with tokens: the model, the request's id and
+// its priority.
+absl::Status ReadCall(const RequestContext& context, FieldReader* reader,
+                      GenerateSpec* spec, AnswerStyle* style);
+
 // The model, if it is named, is the one served; `style` keeps its name.
 absl::Status ReadModel(const RequestContext& context, FieldReader* reader,
                        AnswerStyle* style);

@@ -13,6 +13,7 @@
 #include "frontend/access/open_routes.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/openai/answer_json.h"
+#include "frontend/openai/embeddings_call.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/openai/generate_call.h"
 #include "frontend/openapi/document.h"
@@ -97,10 +98,8 @@ std::vector<http::Route> Service::Routes() {
        },
        kJson},
       {"POST", "/v1/embeddings",
-       [](Request, Writer writer) {
-         writer->Send(ErrorResponse(absl::UnimplementedError(
-             "embeddings are not supported: the model served generates "
-             "text.")));
+       [this](Request request, Writer writer) {
+         Embed(std::move(request), std::move(writer));
        },
        kJson},
       {"POST", "/tokenize",
@@ -119,9 +118,8 @@ std::vector<http::Route> Service::Routes() {
        }},
       {"GET", "/openapi.json",
        [](Request, Writer writer) {
-         writer->Send({200,
-                       {{"content-type", kJson}},
-                       std::string(OpenApiDocument())});
+         writer->Send(
+             {200, {{"content-type", kJson}}, std::string(OpenApiDocument())});
        }},
       {"GET", "/health", health},
       {"GET", "/ready", health},
@@ -160,6 +158,20 @@ void Service::Generate(http::Request request, Writer writer,
         LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
                                   MakeContext(received));
         return parse(received.body, context);
+      },
+      std::move(writer));
+}
+
+void Service::Embed(http::Request request, Writer writer) {
+  auto grant = access_->Enter(AuthorizationOf(request));
+  if (!grant.ok()) return Answer(writer, grant.status());
+  StartEmbeddingsCall(
+      pipeline_, std::move(request), *std::move(grant),
+      [this](
+          const http::Request& received) -> absl::StatusOr<EmbeddingsRequest> {
+        LOCKSTEP_ASSIGN_OR_RETURN(const RequestContext context,
+                                  MakeContext(received));
+        return ParseEmbeddingsRequest(received.body, context);
       },
       std::move(writer));
 }

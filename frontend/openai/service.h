@@ -47,6 +47,7 @@ class Service {
       absl::string_view body, const RequestContext& context);
 
   void Generate(http::Request request, Writer writer, ParseGenerate parse);
+  void Embed(http::Request request, Writer writer);
   void Tokenize(http::Request request, Writer writer);
   void Detokenize(http::Request request, Writer writer);
   void ListModels(Writer writer) const;

@@ -235,8 +235,6 @@ TEST_F(ServiceTest, SaysHowItIs) {
        {"/health", "/ready", "/readiness", "/live", "/liveness"}) {
     EXPECT_EQ(Get(path).status, 200) << path;
   }
-  EXPECT_EQ(PostJson(http_port(), "/v1/embeddings", json::object()).status,
-            501);
   worker_.SetServing(false);
   WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(Get("/ready").status, 503);

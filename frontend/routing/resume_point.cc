@@ -56,7 +56,9 @@ const v1::WorkerGenerateResponse* ResumePoint::Take(
     const v1::WorkerGenerateResponse& message) {
   switch (message.event_case()) {
     case v1::WorkerGenerateResponse::kAccepted:
-      request_.mutable_sampling()->set_seed(message.accepted().seed());
+      if (!request_.has_embedding()) {
+        request_.mutable_sampling()->set_seed(message.accepted().seed());
+      }
       if (!was_accepted_ && std::exchange(ever_accepted_, true)) {
         was_accepted_ = true;
         return nullptr;
@@ -70,6 +72,9 @@ const v1::WorkerGenerateResponse* ResumePoint::Take(
         choice->has_finished = true;
         usage_ = message.finish().usage();
       }
+      return &message;
+    case v1::WorkerGenerateResponse::kEmbedding:
+      choices_.front().has_finished = true;
       return &message;
     case v1::WorkerGenerateResponse::kSummary:
       is_complete_ = true;

@@ -161,5 +161,33 @@ TEST(ResumePoint, ChoicesNobodyAskedForAreTheListenersToRefuse) {
   EXPECT_EQ(point.num_tokens(), 0);
 }
 
+TEST(ResumePoint, AnEmbeddingIsAskedForAgainAsItWas) {
+  v1::WorkerGenerateRequest request = Request();
+  request.mutable_embedding()->set_dimensions(3);
+  ResumePoint point(request);
+  point.NextRequest();
+  point.Take(AcceptedMessage(request));
+  EXPECT_THAT(point.TakeOwed(), IsEmpty());
+  v1::WorkerGenerateRequest again = point.NextRequest();
+  EXPECT_EQ(again.request_id(), "r-2");
+  again.set_request_id("r");
+  EXPECT_EQ(again.SerializeAsString(), request.SerializeAsString());
+}
+
+TEST(ResumePoint, AnEmbeddingThatCameIsOwedTheSummaryAlone) {
+  v1::WorkerGenerateRequest request = Request();
+  request.mutable_embedding();
+  ResumePoint point(request);
+  point.NextRequest();
+  point.Take(AcceptedMessage(request));
+  v1::WorkerGenerateResponse message;
+  message.mutable_embedding()->add_values(1);
+  EXPECT_EQ(point.Take(message), &message);
+  const auto owed = point.TakeOwed();
+  ASSERT_EQ(owed.size(), 1);
+  EXPECT_EQ(owed[0].summary().usage().prompt_tokens(), 4);
+  EXPECT_TRUE(point.is_complete());
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -119,7 +119,8 @@ void RoutedCall::OnMessage(const v1::WorkerGenerateResponse& message) {
 
 void RoutedCall::NoteProgress(const v1::WorkerGenerateResponse& message) {
   if (message.has_accepted()) lease_->OnAccepted();
-  const bool has_token = message.has_delta() || message.has_finish();
+  const bool has_token =
+      message.has_delta() || message.has_finish() || message.has_embedding();
   bool is_first = false;
   {
     absl::MutexLock lock(&mutex_);

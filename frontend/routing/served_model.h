@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "proto/embedding.pb.h"
 
 namespace lockstep {
 
@@ -13,6 +16,9 @@ struct ServedModel {
   std::string fingerprint = {};  // of all that decides the bits of an answer
   std::string version = {};      // of the worker
   int64_t kv_capacity_tokens = 0;
+  // Of embeddings; none, for this reason.
+  std::optional<v1::EmbeddingInfo> embedding = std::nullopt;
+  std::string no_embedding = {};
 };
 
 // Whether groups that serve these give the same bits for the same request, so

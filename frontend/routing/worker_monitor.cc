@@ -154,12 +154,16 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
         " ids, but the tokenizer has ", tokenizer_vocabulary_size_,
         "; start the gateway with the --model of the worker."));
   }
-  return ServedModel{info->name(),
-                     info->max_context_tokens(),
-                     info->vocabulary_size(),
-                     info->fingerprint(),
-                     server->version(),
-                     int64_t{server->num_pages()} * server->page_size_tokens()};
+  ServedModel model = {
+      info->name(),
+      info->max_context_tokens(),
+      info->vocabulary_size(),
+      info->fingerprint(),
+      server->version(),
+      int64_t{server->num_pages()} * server->page_size_tokens()};
+  if (info->has_embedding()) model.embedding = info->embedding();
+  model.no_embedding = info->no_embedding();
+  return model;
 }
 
 void WorkerMonitor::Set(const absl::StatusOr<ServedModel>& model) {

@@ -53,6 +53,18 @@ test("a chat, streamed or not", async () => {
   }
 });
 
+test("embeddings", async () => {
+  const answer = await client.embeddings.create({ model: "tiny", input: ["One", "Two", "One"] });
+  const [one, two, again] = answer.data.map((item) => item.embedding);
+  assert.deepEqual(one, again);
+  assert.notDeepEqual(one, two);
+  assert.ok(Math.abs(one.reduce((sum, value) => sum + value * value, 0) - 1) < 1e-5);
+  const options = { model: "tiny", input: [[79, 110, 101]], encoding_format: "float" };
+  const ids = await client.embeddings.create(options);
+  assert.equal(ids.data[0].embedding.length, one.length);
+  assert.equal(ids.usage.prompt_tokens, 3);
+});
+
 test("the stream helper", async () => {
   const stream = client.chat.completions.stream(greedy({ messages: CHAT, max_tokens: 8 }));
   let text = "";
@@ -94,5 +106,8 @@ test("errors", async () => {
     client.completions.create({ model: "other", prompt: "hi" }),
     (error) => error instanceof OpenAI.NotFoundError,
   );
-  await assert.rejects(client.embeddings.create({ model: "tiny", input: "hi" }), (error) => error.status === 501);
+  await assert.rejects(
+    client.embeddings.create({ model: "tiny", input: "hi", dimensions: 3 }),
+    (error) => error.status === 400 && error.param === "dimensions",
+  );
 });

@@ -49,7 +49,7 @@ def narrow(document, target):
     schemas = document["components"]["schemas"]
     model = fetch(target, "/v1/models")["data"][0]["id"]
     schemas["TokenId"]["maximum"] = vocabulary_size(target) - 1
-    for name in ("ChatRequest", "CompletionRequest", "TokenizeRequest", "DetokenizeRequest"):
+    for name in ("ChatRequest", "CompletionRequest", "TokenizeRequest", "DetokenizeRequest", "EmbeddingsRequest"):
         schemas[name]["properties"]["model"]["enum"] = [model, None]
     return document
 
@@ -69,8 +69,8 @@ def main():
         path.write_text(json.dumps(narrow(document, options.target)), encoding="utf-8")
         command = [sys.executable, "-m", "schemathesis.cli", "run", str(path), f"--url=http://{options.target}"]
         command += [f"--max-examples={options.max_examples}", f"--seed={options.seed}", "--continue-on-failure"]
-        # A request says nothing of where an embedding or a model could be had.
-        command += ["--exclude-path=/v1/embeddings", "--phases=examples,coverage,fuzzing", "--no-color"]
+        # A request says nothing of where a model could be had.
+        command += ["--phases=examples,coverage,fuzzing", "--no-color"]
         command += ["--suppress-health-check=all", "--request-timeout=60", "--warnings=off"]
         environment = {**os.environ, "SCHEMATHESIS_HOOKS": HOOKS.stem, "PYTHONPATH": str(HOOKS.parent)}
         return subprocess.run(command, env=environment, cwd=folder, check=False).returncode

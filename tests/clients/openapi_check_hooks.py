@@ -31,6 +31,7 @@ def contradicts_itself(body):
         or (body.get("max_tokens") == 0 and not echoed)
         or (is_set(body, "min_tokens") and body["min_tokens"] > (most or 1))
         or body.get("continue_final_message") is True
+        or (is_set(body, "input") and (is_set(body, "dimensions") or (body.get("truncate_prompt_tokens") or 1) > 1))
         or any(is_nothing_in_32_bits(body.get(name)) for name in ("top_p", "repetition_penalty"))
         or (body.get("tool_choice") == "auto" and not names)
         or len(set(names)) < len(names)
@@ -62,7 +63,7 @@ def takes_long(body):
     """Or does not fit a small context."""
     is_chat = "messages" in body
     most = body.get("max_completion_tokens") or body.get("max_tokens")
-    text = json.dumps([body.get("messages"), body.get("prompt"), body.get("tools")])
+    text = json.dumps([body.get(name) for name in ("messages", "prompt", "input", "tools")])
     return len(text) > MOST_CHARACTERS or (is_chat and most is None) or (most or 0) > MOST_TOKENS
 
 

@@ -57,6 +57,17 @@ FakeAnswer Say(const v1::WorkerGenerateRequest& request,
   return answer;
 }
 
+FakeAnswer Embed(const v1::WorkerGenerateRequest& request) {
+  FakeAnswer answer;
+  answer.messages = {AcceptedMessage(request), {}, SummaryMessage()};
+  v1::Embedding& embedding = *answer.messages[1].mutable_embedding();
+  embedding.add_values(request.prompt_token_ids_size());
+  embedding.add_values(*request.prompt_token_ids().rbegin());
+  answer.messages[2].mutable_summary()->mutable_usage()->set_prompt_tokens(
+      request.prompt_token_ids_size());
+  return answer;
+}
+
 // Walks through a FakeAnswer, one write at a time. Its state is the worker's to
 // lock.
 class FakeWorker::Call
@@ -149,6 +160,8 @@ FakeWorker::FakeWorker() {
   model_info_.set_name("fake");
   model_info_.set_max_context_tokens(100);
   model_info_.set_vocabulary_size(259);
+  model_info_.mutable_embedding()->set_pooling(v1::LAST_TOKEN);
+  model_info_.mutable_embedding()->set_dimensions(2);
   server_info_.set_version("fake");
   server_info_.set_num_pages(100);
   server_info_.set_page_size_tokens(16);

@@ -46,6 +46,10 @@ v1::WorkerGenerateResponse SummaryMessage();
 FakeAnswer Say(const v1::WorkerGenerateRequest& request,
                const std::string& text);
 
+// A whole answer to a request for an embedding: the number of its tokens, and
+// the last of them.
+FakeAnswer Embed(const v1::WorkerGenerateRequest& request);
+
 // A leader in this process, on a port of its own, that answers as it is told.
 //
 //   FakeWorker worker;
@@ -61,8 +65,8 @@ class FakeWorker : private v1::Worker::CallbackService {
   ~FakeWorker() override;
 
   void set_script(Script script);
-  // Before Start; named "fake", with 100 tokens of context and FakeTokenizer's
-  // vocabulary, unless changed.
+  // Before Start; named "fake", with 100 tokens of context, FakeTokenizer's
+  // vocabulary and embeddings of 2 values, unless changed.
   v1::ModelInfo& model_info() { return model_info_; }
 
   // Before Start; of version "fake", with room for 1600 tokens, unless changed.

@@ -27,6 +27,9 @@ class RecordingSink : public ResponseSink {
   void OnFinish(FinishEvent event) override {
     finishes.push_back(std::move(event));
   }
+  void OnEmbedding(v1::Embedding vector) override {
+    embedding = std::move(vector);
+  }
   void OnSummary(SummaryEvent event) override {
     summary = std::move(event);
     ended.Notify();
@@ -51,6 +54,7 @@ class RecordingSink : public ResponseSink {
   std::map<uint32_t, std::string> texts;  // by choice
   std::map<uint32_t, std::vector<uint32_t>> token_ids;
   std::vector<FinishEvent> finishes;
+  std::optional<v1::Embedding> embedding;
   std::optional<SummaryEvent> summary;
   absl::Status error;
   absl::Notification ended;

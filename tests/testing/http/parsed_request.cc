@@ -13,6 +13,8 @@ json LeastRequest(Endpoint endpoint) {
       return {{"messages", messages}};
     case kDetokenize:
       return {{"tokens", {1}}};
+    case kEmbeddings:
+      return {{"input", "hi"}};
     default:
       return {{"prompt", "hi"}};
   }
@@ -20,13 +22,19 @@ json LeastRequest(Endpoint endpoint) {
 
 ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body) {
   UnknownFields unknown;
-  const RequestContext context = {{"tiny", 1000, 300, "0123456789abcdef0123"},
-                                  "req-1",
-                                  /*has_request_id=*/false,
-                                  /*now_s=*/0,
-                                  &unknown};
+  RequestContext context = {{"tiny", 1000, 300, "0123456789abcdef0123"},
+                            "req-1",
+                            /*has_request_id=*/false,
+                            /*now_s=*/0,
+                            &unknown};
+  context.model.embedding.emplace();
   ParsedForTest parsed;
-  if (endpoint == kTokenize) {
+  if (endpoint == kEmbeddings) {
+    auto result = ParseEmbeddingsRequest(body, context);
+    parsed.status = result.status();
+    if (result.ok()) parsed.embeddings = *std::move(result);
+    parsed.spec = parsed.embeddings.spec.each;
+  } else if (endpoint == kTokenize) {
     auto result = ParseTokenizeRequest(body, context);
     parsed.status = result.status();
     if (result.ok()) parsed.tokenize = *std::move(result);

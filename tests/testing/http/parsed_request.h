@@ -11,20 +11,22 @@
 
 namespace lockstep::openai {
 
-// What any of the four parsers makes of a request.
+// What any of the five parsers makes of a request.
 struct ParsedForTest {
   absl::Status status;
   GenerateSpec spec;
   AnswerStyle style;
   TokenizeRequest tokenize;
   DetokenizeSpec detokenize;
-  uint64_t unknown = 0;  // fields
+  EmbeddingsRequest embeddings;  // what is of each input is in `spec`, too
+  uint64_t unknown = 0;          // fields
 };
 
 // The shortest request that there is.
 nlohmann::json LeastRequest(Endpoint endpoint);
 
-// For a model "tiny" with 1000 tokens of context and 300 ids.
+// For a model "tiny" with 1000 tokens of context and 300 ids, that makes
+// embeddings.
 ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body);
 
 }  // namespace lockstep::openai
