@@ -16,7 +16,7 @@ LEAST_RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' third_party/text/Cargo.to
 BUILD_PACKAGES=(
   ca-certificates g++ iproute2 python3 python3-grpcio python3-pip python3-yaml
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto bazel-skylib
-  libabsl-dev libbenchmark-dev libboost-dev libgflags-dev libgloo-dev libgmock-dev
+  libabsl-dev libbenchmark-dev libboost-dev libcurl4-openssl-dev libgflags-dev libgloo-dev libgmock-dev
   libgoogle-glog-dev libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev
 )
