@@ -211,7 +211,8 @@ absl::StatusOr<HfTokenizer::Settings> ReadSettings(
   return settings;
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> Create(const GgufFile& file) {
+absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
+    const GgufFile& file, const std::optional<std::string>& chat_template) {
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view model,
                             file.GetString("tokenizer.ggml.model"));
   if (model != "gpt2") {
@@ -222,15 +223,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Create(const GgufFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto* tokens,
                             file.GetStrings("tokenizer.ggml.tokens"));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto json, TokenizerJson(file, *tokens));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto settings, ReadSettings(file, *tokens));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto settings, ReadSettings(file, *tokens));
+  if (chat_template.has_value()) settings.chat_template = chat_template;
   return HfTokenizer::Create(json, settings);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerFromGguf(
-    const GgufFile& file) {
-  auto tokenizer = Create(file);
+    const GgufFile& file, const std::optional<std::string>& chat_template) {
+  auto tokenizer = Create(file, chat_template);
   if (tokenizer.ok() ||
       absl::StrContains(tokenizer.status().message(), file.path())) {
     return tokenizer;
@@ -241,9 +243,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerFromGguf(
 }
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(
-    const std::string& path) {
+    const std::string& path, const std::optional<std::string>& chat_template) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, GgufFile::Open(path));
-  return TokenizerFromGguf(*file);
+  return TokenizerFromGguf(*file, chat_template);
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/gguf_file.h"
@@ -17,9 +18,11 @@ namespace lockstep {
 //
 // INVALID_ARGUMENT names the file, the key, and what was expected.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(
-    const std::string& path);
+    const std::string& path,
+    const std::optional<std::string>& chat_template = std::nullopt);
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> TokenizerFromGguf(
-    const GgufFile& file);
+    const GgufFile& file,
+    const std::optional<std::string>& chat_template = std::nullopt);
 
 }  // namespace lockstep

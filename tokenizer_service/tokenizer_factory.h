@@ -3,7 +3,9 @@
 #include <absl/status/statusor.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tokenizer_service/tokenizer.h"
 
@@ -15,7 +17,10 @@ namespace lockstep {
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto tokenizer, OpenTokenizer("model.gguf"));
 //
 // The error is one sentence that names the file, and what was expected of it.
+// Where the model's files contradict each other, `notes` gets a sentence each.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizer(
-    const std::string& path);
+    const std::string& path,
+    const std::optional<std::string>& chat_template = std::nullopt,
+    std::vector<std::string>* notes = nullptr);
 
 }  // namespace lockstep

@@ -1,7 +1,9 @@
 #include "tokenizer_service/tokenizer_folder.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -121,51 +123,100 @@ absl::StatusOr<uint32_t> VocabularySize(const Json& config) {
   return value->get<uint32_t>();
 }
 
-absl::StatusOr<HfTokenizer::Settings> ReadSettings(const std::string& folder) {
-  const std::string tokenizer_config = folder + "/tokenizer_config.json";
+using Notes = std::vector<std::string>;
+
+// That of tokenizer_config.json; chat_template.jinja goes before it.
+absl::StatusOr<std::optional<std::string>> ChooseTemplate(
+    const std::string& folder, const Json& tokenizer_config, Notes* notes) {
+  auto in_config = TemplateOf(tokenizer_config);
+  if (!in_config.ok()) {
+    return InFile(folder + "/tokenizer_config.json", in_config.status());
+  }
   const std::string jinja = folder + "/chat_template.jinja";
-  const std::string generation_config = folder + "/generation_config.json";
-  const std::string model_config = folder + "/config.json";
+  if (!Exists(jinja)) return in_config;
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(jinja));
+  if (in_config->has_value() && **in_config != TextOf(*file)) {
+    notes->push_back(
+        "chat_template.jinja and tokenizer_config.json have different chat "
+        "templates: that of chat_template.jinja counts.");
+  }
+  return std::optional<std::string>(TextOf(*file));
+}
+
+absl::StatusOr<HfTokenizer::Settings> ReadSettings(const std::string& folder,
+                                                   const Json& model_config,
+                                                   Notes* notes) {
   HfTokenizer::Settings settings;
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json tokenizer_config,
+                            ReadObject(folder + "/tokenizer_config.json"));
+  settings.special_tokens = SpecialTokens(tokenizer_config);
+  LOCKSTEP_ASSIGN_OR_RETURN(settings.chat_template,
+                            ChooseTemplate(folder, tokenizer_config, notes));
 
-  LOCKSTEP_ASSIGN_OR_RETURN(Json config, ReadObject(tokenizer_config));
-  settings.special_tokens = SpecialTokens(config);
-  auto chat_template = TemplateOf(config);
-  if (!chat_template.ok()) {
-    return InFile(tokenizer_config, chat_template.status());
-  }
-  settings.chat_template = *std::move(chat_template);
-  if (Exists(jinja)) {
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(jinja));
-    settings.chat_template = std::string(TextOf(*file));
-  }
-
-  LOCKSTEP_ASSIGN_OR_RETURN(config, ReadObject(model_config));
-  const auto size = VocabularySize(config);
-  if (!size.ok()) return InFile(model_config, size.status());
+  const std::string model_path = folder + "/config.json";
+  const auto size = VocabularySize(model_config);
+  if (!size.ok()) return InFile(model_path, size.status());
   settings.least_vocabulary_size = *size;
 
-  const bool generation = Exists(generation_config);
-  if (generation) {
-    LOCKSTEP_ASSIGN_OR_RETURN(config, ReadObject(generation_config));
+  // Either's, as the worker does it.
+  const std::string generation_path = folder + "/generation_config.json";
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json generation, ReadObject(generation_path));
+  for (const auto& [path, config] : {std::pair{&generation_path, &generation},
+                                     std::pair{&model_path, &model_config}}) {
+    const auto eos = EosTokenIds(*config);
+    if (!eos.ok()) return InFile(*path, eos.status());
+    settings.more_eos_token_ids.insert(settings.more_eos_token_ids.end(),
+                                       eos->begin(), eos->end());
   }
-  auto eos = EosTokenIds(config);
-  if (!eos.ok()) {
-    return InFile(generation ? generation_config : model_config, eos.status());
-  }
-  settings.more_eos_token_ids = *std::move(eos);
   return settings;
+}
+
+// What the tokenizer says of ids, against what the model's config does.
+void CompareIds(const TokenizerInfo& info,
+                const HfTokenizer::Settings& settings, const Json& model_config,
+                Notes* notes) {
+  const auto& ends = settings.more_eos_token_ids;
+  const auto end = settings.special_tokens.find("eos_token");
+  if (end != settings.special_tokens.end() && !ends.empty() &&
+      !absl::c_linear_search(ends, info.eos_token_ids.front())) {
+    notes->push_back(absl::StrCat(
+        "eos_token is ", end->second, " (", info.eos_token_ids.front(),
+        ") in tokenizer_config.json, and eos_token_id of the model is ",
+        absl::StrJoin(ends, ", "), ": only the latter end an answer."));
+  }
+  const auto begin = model_config.find("bos_token_id");
+  if (begin != model_config.end() && begin->is_number_unsigned() &&
+      info.bos_token_id.has_value() && *begin != *info.bos_token_id) {
+    notes->push_back(absl::StrCat(
+        "bos_token is ", *info.bos_token_id,
+        " in tokenizer_config.json, and bos_token_id is ", begin->dump(),
+        " in config.json: the tokenizer's counts."));
+  }
+  const uint32_t rows = settings.least_vocabulary_size;
+  if (rows != 0 && info.vocabulary_size > rows) {
+    notes->push_back(absl::StrCat(
+        "tokenizer.json has ", info.vocabulary_size, " ids, and vocab_size is ",
+        rows, " in config.json: the model knows nothing of the last ones."));
+  }
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFolder(
-    const std::string& folder) {
+    const std::string& folder, const std::optional<std::string>& chat_template,
+    Notes* notes) {
+  Notes ignored;
+  if (notes == nullptr) notes = &ignored;
   const std::string path = folder + "/tokenizer.json";
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto settings, ReadSettings(folder));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json model_config,
+                            ReadObject(folder + "/config.json"));
+  LOCKSTEP_ASSIGN_OR_RETURN(HfTokenizer::Settings settings,
+                            ReadSettings(folder, model_config, notes));
+  if (chat_template.has_value()) settings.chat_template = chat_template;
   auto tokenizer = HfTokenizer::Create(TextOf(*file), settings);
   if (!tokenizer.ok()) return InFile(path, tokenizer.status());
+  CompareIds((*tokenizer)->info(), settings, model_config, notes);
   return *std::move(tokenizer);
 }
 

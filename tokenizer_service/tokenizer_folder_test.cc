@@ -38,6 +38,12 @@ class TokenizerFolder : public ::testing::Test {
     return OpenTokenizerFolder(folder_);
   }
 
+  std::vector<std::string> NotesOf() const {
+    std::vector<std::string> notes;
+    EXPECT_TRUE(OpenTokenizerFolder(folder_, std::nullopt, &notes).ok());
+    return notes;
+  }
+
   std::string Error() const { return std::string(Open().status().message()); }
 
   const std::string folder_;
@@ -98,7 +104,33 @@ TEST_F(TokenizerFolder, TakesTheEndsOfTextOfTheGenerationConfig) {
   Write("config.json", R"({"eos_token_id": 7})");
   EXPECT_EQ((*Open())->info().eos_token_ids, (Ids{2, 7}));
   Write("generation_config.json", R"({"eos_token_id": [2, 5, 6]})");
-  EXPECT_EQ((*Open())->info().eos_token_ids, (Ids{2, 5, 6}));
+  EXPECT_EQ((*Open())->info().eos_token_ids, (Ids{2, 5, 6, 7}));
+}
+
+TEST_F(TokenizerFolder, NotesFilesThatContradictEachOther) {
+  EXPECT_EQ(NotesOf(), std::vector<std::string>());
+  Write("chat_template.jinja", "{{ messages }}");
+  Write("config.json",
+        R"({"eos_token_id": 7, "bos_token_id": 3, "vocab_size": 280})");
+  EXPECT_EQ(
+      NotesOf(),
+      (std::vector<std::string>{
+          "chat_template.jinja and tokenizer_config.json have different chat "
+          "templates: that of chat_template.jinja counts.",
+          "eos_token is </s> (2) in tokenizer_config.json, and eos_token_id of "
+          "the model is 7: only the latter end an answer.",
+          "bos_token is 1 in tokenizer_config.json, and bos_token_id is 3 in "
+          "config.json: the tokenizer's counts.",
+          "tokenizer.json has 285 ids, and vocab_size is 280 in config.json: "
+          "the model knows nothing of the last ones."}));
+  Write("generation_config.json", R"({"eos_token_id": [2, 7]})");
+  EXPECT_EQ(NotesOf().size(), 3);
+}
+
+TEST_F(TokenizerFolder, AGivenTemplateGoesBeforeTheModels) {
+  const auto tokenizer = OpenTokenizerFolder(folder_, "given");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*(*tokenizer)->RenderChat("{}"), "given");
 }
 
 TEST_F(TokenizerFolder, HasAsManyIdsAsTheModel) {

@@ -72,6 +72,7 @@ WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
     facts.limits.embedding = facts.model.embedding();
   }
   facts.limits.no_embedding = facts.model.no_embedding();
+  facts.limits.sampling_defaults = rank.sampling_defaults();
   facts.limits.eos_token_ids = {facts.model.eos_token_ids().begin(),
                                 facts.model.eos_token_ids().end()};
   return facts;
@@ -146,6 +147,9 @@ absl::Status Leader::Prepare() {
   health_->Enter(Phase::kLoading, options_.rank.model);
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
   LOG(INFO) << rank_->Description();
+  for (const std::string& note : rank_->notes()) {
+    LOG(WARNING) << options_.rank.model << ": " << note;
+  }
   health_->Enter(Phase::kWarmingUp);
   return warm_up_.Start(&admission_,
                         [this](const absl::Status& status) { OnWarm(status); });

@@ -206,6 +206,16 @@ absl::Status ReadTokenIds(const JsonFields& fields, ModelConfig* config) {
   return AddEosTokenIds(fields, config);
 }
 
+// Yarn makes of the positions that a model was trained with more than
+// config.json may say that it has: transformers and vLLM take the product.
+void StretchContext(ModelConfig* config) {
+  const RopeConfig& rope = config->rope;
+  if (rope.scaling != RopeConfig::Scaling::kYarn) return;
+  const double stretched = double{rope.factor} * rope.original_max_position;
+  config->max_context = static_cast<int>(
+      std::clamp<double>(stretched, config->max_context, double{kMaxContext}));
+}
+
 absl::StatusOr<ModelConfig> ConfigFromFields(const JsonFields& fields,
                                              const Architecture& architecture) {
   LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(fields, architecture));
@@ -228,6 +238,7 @@ absl::StatusOr<ModelConfig> ConfigFromFields(const JsonFields& fields,
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadScales(fields, architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadHuggingFaceRope(fields, architecture, &config));
+  StretchContext(&config);
   LOCKSTEP_RETURN_IF_ERROR(ReadTokenIds(fields, &config));
   LOCKSTEP_RETURN_IF_ERROR(CheckConfig(config, fields.path()));
   return config;

@@ -250,6 +250,17 @@ TEST(HuggingFaceConfig, ReadsLongRopeThatSaysMore) {
   EXPECT_EQ(ConfigFromHuggingFace(config, "m")->rope.attention_factor, 1.25f);
 }
 
+TEST(HuggingFaceConfig, YarnStretchesTheContext) {
+  json config = Llama();
+  config["max_position_embeddings"] = 256;
+  config["rope_scaling"] = {{"rope_type", "yarn"},
+                            {"factor", 4.0},
+                            {"original_max_position_embeddings", 128}};
+  EXPECT_EQ(ConfigFromHuggingFace(config, "config.json")->max_context, 512);
+  config["max_position_embeddings"] = 1024;
+  EXPECT_EQ(ConfigFromHuggingFace(config, "config.json")->max_context, 1024);
+}
+
 // A config in which `key` is `value`, and what is said about it.
 struct BadConfig {
   const char* key;

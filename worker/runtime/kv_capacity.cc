@@ -20,6 +20,13 @@ int64_t PagesOf(int64_t tokens, int page_size) {
   return (tokens + page_size - 1) / page_size;
 }
 
+// Of a sequence, whatever the pages.
+int LongestContext(const KvCapacityInput& input) {
+  if (input.max_context > 0) return input.max_context;
+  return input.usual_context > 0 ? input.usual_context
+                                 : input.model_max_context;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> DefaultKvMemory(int64_t usable_bytes, int local_ranks,
@@ -35,10 +42,8 @@ absl::StatusOr<int64_t> DefaultKvMemory(int64_t usable_bytes, int local_ranks,
 }
 
 absl::StatusOr<int> NumPages(const KvCapacityInput& input) {
-  const int longest =
-      input.max_context > 0 ? input.max_context : input.model_max_context;
   const int64_t all_sequences =
-      input.max_sequences * PagesOf(longest, input.page_size);
+      input.max_sequences * PagesOf(LongestContext(input), input.page_size);
   const int64_t most_pages = kMostTokens / input.page_size;
   if (input.num_pages > most_pages) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -56,9 +61,9 @@ absl::StatusOr<int> NumPages(const KvCapacityInput& input) {
 absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages) {
   const int64_t tokens = int64_t{num_pages} * input.page_size;
   if (input.max_context > input.model_max_context) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--max_context is ", input.max_context,
-                     "; the model's is ", input.model_max_context, "."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--max_context (or --max_model_len) is ", input.max_context,
+        "; the model takes at most ", input.model_max_context, " tokens."));
   }
   const int64_t least = std::max(input.max_context, kLeastContext);
   if (tokens < least) {
@@ -69,7 +74,7 @@ absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages) {
         "or --num_pages, or lower --max_context."));
   }
   if (input.max_context > 0) return input.max_context;
-  return static_cast<int>(std::min<int64_t>(input.model_max_context, tokens));
+  return static_cast<int>(std::min<int64_t>(LongestContext(input), tokens));
 }
 
 }  // namespace lockstep

@@ -14,7 +14,8 @@ struct KvCapacityInput {
   int num_pages = 0;       // --num_pages; 0: as memory allows
   int64_t memory_bytes = 0;
   int max_sequences = 64;
-  int max_context = 0;        // --max_context; 0: the model's
+  int max_context = 0;        // --max_context; 0: as usual
+  int usual_context = 0;      // tokens, at most the next; 0: the next
   int model_max_context = 0;  // tokens
 };
 
@@ -32,7 +33,8 @@ absl::StatusOr<int64_t> DefaultKvMemory(int64_t usable_bytes, int local_ranks,
 absl::StatusOr<int> NumPages(const KvCapacityInput& input);
 
 // Tokens of a sequence, once the group has agreed on `num_pages`:
-// --max_context, or the model's as far as the pages go.
+// --max_context, or the usual ones as far as the pages go. INVALID_ARGUMENT
+// where the model takes fewer than --max_context.
 absl::StatusOr<int> MaxContext(const KvCapacityInput& input, int num_pages);
 
 }  // namespace lockstep

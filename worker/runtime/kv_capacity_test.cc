@@ -83,11 +83,21 @@ TEST(MaxContext, IsTheModelsAsFarAsThePagesGo) {
   EXPECT_EQ(*MaxContext(Input(), 100), 1600);
 }
 
+TEST(MaxContext, IsTheUsualOneUnlessTheFlagSaysMore) {
+  KvCapacityInput input = Input();
+  input.usual_context = 2000;
+  EXPECT_EQ(*MaxContext(input, 1000), 2000);
+  EXPECT_EQ(*NumPages(input), 4 * 125);
+  input.max_context = 3000;
+  EXPECT_EQ(*MaxContext(input, 1000), 3000);
+}
+
 TEST(MaxContext, AboveTheModelsNamesTheFlag) {
   KvCapacityInput input = Input();
   input.max_context = 8001;
   EXPECT_EQ(MaxContext(input, 1000).status().message(),
-            "--max_context is 8001; the model's is 8000.");
+            "--max_context (or --max_model_len) is 8001; the model takes at "
+            "most 8000 tokens.");
 }
 
 }  // namespace

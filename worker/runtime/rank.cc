@@ -50,7 +50,8 @@ absl::StatusOr<int64_t> KvMemoryBytes(const RankOptions& options,
 }
 
 KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
-                           const Shard& shard, int64_t memory_bytes) {
+                           const ModelDefaults& defaults, const Shard& shard,
+                           int64_t memory_bytes) {
   return {
       .page_bytes = static_cast<int64_t>(ModelEngine::PageBytes(
           model.config, shard, options.page_size, options.numerics.kv_type)),
@@ -59,6 +60,7 @@ KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
       .memory_bytes = memory_bytes,
       .max_sequences = options.max_sequences,
       .max_context = options.max_context,
+      .usual_context = defaults.context,
       .model_max_context = model.config.max_context};
 }
 
@@ -94,6 +96,16 @@ v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
   return info;
 }
 
+absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
+                                         const ModelFiles& model) {
+  const bool has_head = model.tensors->Get("lm_head.weight").ok();
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ModelDefaults defaults,
+      ReadModelDefaults(options.model, model.config, has_head));
+  if (!options.sampling_defaults) defaults.sampling = {};
+  return defaults;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
@@ -105,14 +117,16 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
               << " have the digest " << digest;
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckExpertParallel(options, model.config));
+  LOCKSTEP_ASSIGN_OR_RETURN(ModelDefaults defaults, DefaultsOf(options, model));
   LOCKSTEP_ASSIGN_OR_RETURN(
       Shard shard,
       MakeShard(model.config, model.row_parallel_blocks, options.rank,
                 options.size, options.expert_parallel));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
                             KvMemoryBytes(options, model));
-  std::unique_ptr<Rank> rank(
-      new Rank(options, std::move(model), std::move(shard), kv_memory_bytes));
+  std::unique_ptr<Rank> rank(new Rank(options, std::move(model),
+                                      std::move(defaults), std::move(shard),
+                                      kv_memory_bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
   LOCKSTEP_RETURN_IF_ERROR(rank->CheckMemory());
   rank->token_bytes_ = ReadTokenBytes(options.model);
@@ -122,12 +136,14 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
   return rank;
 }
 
-Rank::Rank(const RankOptions& options, ModelFiles model, Shard shard,
-           int64_t kv_memory_bytes)
+Rank::Rank(const RankOptions& options, ModelFiles model, ModelDefaults defaults,
+           Shard shard, int64_t kv_memory_bytes)
     : options_(options),
       model_(std::move(model)),
+      defaults_(std::move(defaults)),
       shard_(std::move(shard)),
-      capacity_(CapacityOf(options_, model_, shard_, kv_memory_bytes)),
+      capacity_(
+          CapacityOf(options_, model_, defaults_, shard_, kv_memory_bytes)),
       collective_({.kind = options_.collective,
                    .rank = options_.rank,
                    .size = options_.size}) {}
@@ -206,7 +222,8 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_num_pages(options_.num_pages);
   flags.set_max_step_tokens(options_.max_step_tokens);
   flags.set_max_sequences(options_.max_sequences);
-  flags.set_max_context(options_.max_context);
+  flags.set_max_context(options_.max_context > 0 ? options_.max_context
+                                                 : defaults_.context);
   flags.set_arithmetic(options_.numerics.arithmetic_name());
   flags.set_kv_cache_type(options_.numerics.kv_type_name());
   flags.set_collective(CollectiveName(options_.collective));
@@ -268,10 +285,11 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   info.set_num_key_value_heads(config.num_kv_heads);
   info.mutable_weight_types()->Assign(model_.weight_types.begin(),
                                       model_.weight_types.end());
-  info.set_fingerprint(
-      GenerationFingerprint(model_.fingerprint, options_.numerics,
-                            SumCuts(config, model_.row_parallel_blocks,
-                                    options_.size, options_.expert_parallel)));
+  info.set_fingerprint(GenerationFingerprint(
+      absl::StrCat(model_.fingerprint, " ", defaults_.sampling.ToString()),
+      options_.numerics,
+      SumCuts(config, model_.row_parallel_blocks, options_.size,
+              options_.expert_parallel)));
   if (model_.embedding.ok()) {
     *info.mutable_embedding() =
         EmbeddingInfoOf(*model_.embedding, config.hidden_size);
@@ -284,6 +302,20 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
 std::vector<int> Rank::identical_sizes() const {
   return IdenticalSizes(model_.config, model_.row_parallel_blocks,
                         options_.size, options_.expert_parallel);
+}
+
+v1::SamplingParams Rank::sampling_defaults() const {
+  const SamplingDefaults& defaults = defaults_.sampling;
+  v1::SamplingParams params;
+  if (defaults.temperature) params.set_temperature(*defaults.temperature);
+  if (defaults.top_p) params.set_top_p(*defaults.top_p);
+  if (defaults.min_p) params.set_min_p(*defaults.min_p);
+  if (defaults.repetition_penalty) {
+    params.set_repetition_penalty(*defaults.repetition_penalty);
+  }
+  if (defaults.top_k) params.set_top_k(*defaults.top_k);
+  if (defaults.max_tokens) params.set_max_tokens(*defaults.max_tokens);
+  return params;
 }
 
 v1::ServerInfo Rank::server_info() const {
@@ -308,6 +340,7 @@ std::string Rank::Description() const {
   const v1::ServerInfo server = server_info();
   const int64_t kv_tokens =
       int64_t{scheduler_options_.num_pages} * scheduler_options_.page_size;
+  const std::string sampling = defaults_.sampling.ToString();
   return absl::StrCat(
       model_.config.architecture, " from ", options_.model, ", weights ",
       absl::StrJoin(model_.weight_types, "+"), ", tensor-parallel size ",
@@ -324,7 +357,8 @@ std::string Rank::Description() const {
       " pages = ", kv_tokens,
       " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
       " MiB a rank, context of ", scheduler_options_.max_context, " tokens",
-      RopeText(model_.config));
+      RopeText(model_.config),
+      sampling.empty() ? "" : ", requests sample by default with ", sampling);
 }
 
 }  // namespace lockstep

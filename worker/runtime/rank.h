@@ -19,6 +19,7 @@
 #include "worker/engine/model_engine.h"
 #include "worker/grammar/grammar_store.h"
 #include "worker/grammar/token_bytes.h"
+#include "worker/model_spec/model_defaults.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/kv_capacity.h"
 #include "worker/runtime/numerics.h"
@@ -45,7 +46,8 @@ struct RankOptions {
   int num_pages = 0;                  // 0: as memory allows
   int max_step_tokens = 512;
   int max_sequences = 64;
-  int max_context = 0;  // tokens; 0: the model's
+  int max_context = 0;            // tokens; 0: the model's
+  bool sampling_defaults = true;  // are the model's
 };
 
 // What one rank computes with, from the model's file to the engine. It comes
@@ -110,13 +112,17 @@ class Rank {
   }
   v1::ModelInfo model_info(const std::string& name) const;
   v1::ServerInfo server_info() const;
+  // What requests get that do not say it.
+  v1::SamplingParams sampling_defaults() const;
+  // Where the model's files contradict each other, a sentence each.
+  const std::vector<std::string>& notes() const { return defaults_.notes; }
 
   // One line: what is served, how it is cut and on what it runs.
   std::string Description() const;
 
  private:
-  Rank(const RankOptions& options, ModelFiles model, Shard shard,
-       int64_t kv_memory_bytes);
+  Rank(const RankOptions& options, ModelFiles model, ModelDefaults defaults,
+       Shard shard, int64_t kv_memory_bytes);
   void StartGrammars();
 
   absl::Status CheckMemory() const;
@@ -127,6 +133,7 @@ class Rank {
 
   const RankOptions options_;
   const ModelFiles model_;
+  const ModelDefaults defaults_;
   const Shard shard_;
   const KvCapacityInput capacity_;
   int own_num_pages_ = 0;

@@ -194,6 +194,7 @@ absl::Status Sample(const v1::WorkerGenerateRequest& request,
   sampling_limits.max_output_tokens =
       limits.max_context - request.prompt_token_ids_size();
   sampling_limits.eos_token_ids = limits.eos_token_ids;
+  sampling_limits.defaults = limits.sampling_defaults;
   LOCKSTEP_ASSIGN_OR_RETURN(
       v1::ResolvedSampling sampling,
       ResolveSampling(request.sampling(), sampling_limits, drawn_seed));

@@ -17,6 +17,7 @@ struct RequestLimits {
   int vocabulary_size = 0;
   int max_context = 0;  // tokens of a sequence, prompt and output
   std::vector<uint32_t> eos_token_ids;
+  v1::SamplingParams sampling_defaults = {};  // the model's own
   // Of the model; none, for this reason.
   std::optional<v1::EmbeddingInfo> embedding = std::nullopt;
   std::string no_embedding = {};

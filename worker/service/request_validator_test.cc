@@ -311,6 +311,29 @@ TEST(RequestValidatorTest, TakesWhatIsSet) {
   EXPECT_THAT(sampling.bias_values(), ElementsAre(-1, 2));
 }
 
+TEST(RequestValidatorTest, TheModelsDefaultsAreOfWhatIsNotSet) {
+  RequestLimits limits = Limits();
+  limits.sampling_defaults.set_temperature(0.5);
+  limits.sampling_defaults.set_top_k(20);
+  limits.sampling_defaults.set_max_tokens(1000);
+  v1::WorkerGenerateRequest request = GoodRequest();
+  request.mutable_sampling()->set_temperature(0);
+  auto add = ValidateRequest(request, limits, kDrawnSeed);
+  ASSERT_TRUE(add.ok()) << add.status();
+  EXPECT_EQ(add->sampling().temperature(), 0);
+  EXPECT_EQ(add->sampling().top_k(), 20);
+  EXPECT_EQ(add->sampling().top_p(), 1);
+  EXPECT_EQ(add->sampling().max_tokens(), 17);  // the rest of the context
+  limits.sampling_defaults.set_max_tokens(5);
+  request.mutable_sampling()->set_min_tokens(6);
+  add = ValidateRequest(request, limits, kDrawnSeed);
+  ASSERT_TRUE(add.ok()) << add.status();
+  EXPECT_EQ(add->sampling().max_tokens(), 6);
+  request.mutable_sampling()->set_max_tokens(9);
+  EXPECT_EQ(
+      ValidateRequest(request, limits, kDrawnSeed)->sampling().max_tokens(), 9);
+}
+
 TEST(RequestValidatorTest, LeavesOutEndOfTextIdsWithoutLogits) {
   RequestLimits limits = Limits();
   limits.eos_token_ids = {50, 2};

@@ -164,11 +164,24 @@ absl::Status ResolveReports(const v1::SamplingParams& params,
   return absl::OkStatus();
 }
 
+v1::SamplingParams WithDefaults(const v1::SamplingParams& asked,
+                                const SamplingLimits& limits) {
+  v1::SamplingParams params = limits.defaults;
+  params.MergeFrom(asked);
+  if (params.has_max_tokens() && !asked.has_max_tokens()) {
+    params.set_max_tokens(
+        std::min(std::max(params.max_tokens(), params.min_tokens()),
+                 limits.max_output_tokens));
+  }
+  return params;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::ResolvedSampling> ResolveSampling(
-    const v1::SamplingParams& params, const SamplingLimits& limits,
+    const v1::SamplingParams& asked, const SamplingLimits& limits,
     uint64_t drawn_seed) {
+  const v1::SamplingParams params = WithDefaults(asked, limits);
   v1::ResolvedSampling resolved;
   LOCKSTEP_RETURN_IF_ERROR(ResolveShape(params, &resolved));
   LOCKSTEP_RETURN_IF_ERROR(ResolvePenalties(params, &resolved));

@@ -14,6 +14,9 @@ struct SamplingLimits {
   uint32_t vocabulary_size = 0;
   uint32_t max_output_tokens = 0;  // the rest of the context, at least 1
   std::vector<uint32_t> eos_token_ids;
+  // Of what a request does not set; what this does not either has those of
+  // sampling.proto. Its max_tokens gives way to the rest of the context.
+  v1::SamplingParams defaults = {};
 };
 
 // Every default filled in, every bound of sampling.proto checked:
