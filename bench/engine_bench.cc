@@ -12,6 +12,8 @@
 #include "bench/roofline.h"
 #include "bench/workload_runner.h"
 #include "common/status_macros.h"
+#include "hub/fetch_model.h"
+#include "hub/hub_settings.h"
 #include "worker/runtime/host_limits.h"
 #include "worker/weights/model_files.h"
 
@@ -63,9 +65,14 @@ absl::Status RunAll(const EngineBenchOptions& options, WorkloadRunner& runner,
 
 }  // namespace
 
-absl::StatusOr<EngineReport> RunEngineBench(const EngineBenchOptions& options) {
+absl::StatusOr<EngineReport> RunEngineBench(const EngineBenchOptions& asked) {
   EngineReport report;
-  report.model = options.rank.model;
+  report.model = asked.rank.model;
+  EngineBenchOptions options = asked;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      options.rank.model,
+      FetchModel(asked.rank.model, HubSettingsFromEnvironment(),
+                 {.tell = asked.on_progress}));
   if (std::any_of(options.workloads.begin(), options.workloads.end(), IsLoad)) {
     for (int i = 0; i < options.repeat; ++i) {
       LOCKSTEP_ASSIGN_OR_RETURN(report.loads.emplace_back(),

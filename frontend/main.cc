@@ -22,7 +22,7 @@
 #include "frontend/options.h"
 #include "proto/inference.grpc.pb.h"
 #include "tokenizer_service/remote_tokenizer.h"
-#include "tokenizer_service/tokenizer_factory.h"
+#include "tokenizer_service/start_tokenizer.h"
 
 namespace lockstep {
 namespace {
@@ -30,8 +30,10 @@ namespace {
 constexpr absl::Duration kTokenizerTimeout = absl::Seconds(60);
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
-    const GatewayOptions& options) {
-  if (options.tokenizer_address.empty()) return OpenTokenizer(options.model);
+    const GatewayOptions& options, HealthBoard& health) {
+  if (options.tokenizer_address.empty()) {
+    return StartTokenizer(options.model, options.chat_template, &health);
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const ClientTls tls,
       StartClientTls(options.security.tokenizer_tls.files,
@@ -68,7 +70,8 @@ absl::Status Serve(const GatewayOptions& options) {
                              .health = &health,
                              .port = options.metrics_port}));
   health.Enter(Phase::kLoading, "the tokenizer");
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, MakeTokenizer(options));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer,
+                            MakeTokenizer(options, health));
   TerminationSignals signals({});
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto gateway,

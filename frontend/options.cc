@@ -64,10 +64,14 @@ DEFINE_int32(max_retries, 2,
 DEFINE_int32(retry_budget_percent, 10,
              "Retries, in percent of all requests, 0 to 100.");
 DEFINE_string(model, "",
-              "The worker's model, for its tokenizer: a Hugging Face folder or "
-              "a GGUF file.");
+              "The worker's model, for its tokenizer: a Hugging Face folder, a "
+              "GGUF file, or a hub's owner/name, of which the text is "
+              "downloaded.");
 DEFINE_string(tokenizer_address, "",
               "host:port of a tokenizer service to use in place of --model.");
+DEFINE_string(chat_template, "",
+              "A file with the chat template to use in place of the model's. "
+              "Not with --tokenizer_address: the service has it.");
 DEFINE_string(tool_call_parser, "auto",
               "How the model writes tool calls: hermes, llama3_json, pythonic, "
               "mistral, deepseek, harmony or none; auto goes by its chat "
@@ -96,8 +100,9 @@ constexpr int kMaxRetries = 10;
 absl::Status CheckTokenizer() {
   if (FLAGS_model.empty() && FLAGS_tokenizer_address.empty()) {
     return absl::InvalidArgumentError(
-        "--model is not set; name the worker's model, a Hugging Face folder or "
-        "a GGUF file, or a tokenizer service with --tokenizer_address.");
+        "--model is not set; name the worker's model, a Hugging Face folder, a "
+        "GGUF file or a hub's owner/name, or a tokenizer service with "
+        "--tokenizer_address.");
   }
   if (!FLAGS_model.empty() && !FLAGS_tokenizer_address.empty()) {
     return absl::InvalidArgumentError(
@@ -105,6 +110,11 @@ absl::Status CheckTokenizer() {
         "either in this process or the service's.");
   }
   if (FLAGS_tokenizer_address.empty()) return absl::OkStatus();
+  if (!FLAGS_chat_template.empty()) {
+    return absl::InvalidArgumentError(
+        "--chat_template and --tokenizer_address are both set; give the "
+        "template to the tokenizer service.");
+  }
   return CheckAddressFlag("tokenizer_address", FLAGS_tokenizer_address,
                           /*least_port=*/1);
 }
@@ -168,7 +178,7 @@ std::string GatewayOptions::ToString() const {
       " max_retries=", routing.retry.max_retries,
       " retry_budget=", routing.retry_budget.part_of_requests, " model=", model,
       " tokenizer_address=", tokenizer_address,
-      " tool_call_parser=", tool_call_parser,
+      " chat_template=", chat_template, " tool_call_parser=", tool_call_parser,
       " reasoning_parser=", reasoning_parser,
       " encode_threads=", pipeline.encode_threads,
       " max_inflight_requests=", pipeline.max_inflight_requests, " ",
@@ -225,6 +235,7 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   options.routing_policy = FLAGS_routing_policy;
   options.routing = routing;
   options.model = FLAGS_model;
+  options.chat_template = FLAGS_chat_template;
   options.tokenizer_address = FLAGS_tokenizer_address;
   options.tool_call_parser = FLAGS_tool_call_parser;
   options.reasoning_parser = FLAGS_reasoning_parser;

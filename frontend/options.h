@@ -29,6 +29,7 @@ struct GatewayOptions {
   // Where text becomes tokens; exactly one is set.
   std::string model;              // in this process, of this folder or file
   std::string tokenizer_address;  // by the tokenizer service
+  std::string chat_template;      // a file, before the model's; empty: none
   // How the answers of chats are read; see ChooseOutputFormat.
   std::string tool_call_parser = "auto";
   std::string reasoning_parser = "auto";

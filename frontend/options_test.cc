@@ -64,8 +64,12 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
     std::string error;
   } kCases[] = {
       {{},
-       "--model is not set; name the worker's model, a Hugging Face folder or "
-       "a GGUF file, or a tokenizer service with --tokenizer_address."},
+       "--model is not set; name the worker's model, a Hugging Face folder, a "
+       "GGUF file or a hub's owner/name, or a tokenizer service with "
+       "--tokenizer_address."},
+      {{{"tokenizer_address", "host:1"}, {"chat_template", "t"}},
+       "--chat_template and --tokenizer_address are both set; give the "
+       "template to the tokenizer service."},
       {{{"model", "m"}, {"tokenizer_address", "host:1"}},
        "--model and --tokenizer_address are both set; the tokenizer is either "
        "in this process or the service's."},

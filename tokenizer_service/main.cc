@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include <cstdio>
+#include <string>
 
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
@@ -15,7 +16,7 @@
 #include "common/termination_signals.h"
 #include "tokenizer_service/options.h"
 #include "tokenizer_service/service.h"
-#include "tokenizer_service/tokenizer_factory.h"
+#include "tokenizer_service/start_tokenizer.h"
 
 namespace lockstep {
 namespace {
@@ -29,8 +30,9 @@ absl::Status Serve(const TokenizerOptions& options) {
       const auto health_server,
       StartHealthServer(options.health_listen, &health,
                         {v1::Tokenizer::service_full_name()}));
-  health.Enter(Phase::kLoading, options.model);
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer, OpenTokenizer(options.model));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto tokenizer,
+      StartTokenizer(options.model, options.chat_template, &health));
   TokenizerService service(tokenizer.get(), {.threads = options.threads,
                                              .queue = {.tasks = kQueue}});
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tls, StartServerTls(options.tls));

@@ -9,8 +9,11 @@
 #include "common/status_macros.h"
 
 DEFINE_string(model, "",
-              "The model whose tokenizer is served: a Hugging Face folder or "
-              "a GGUF file.");
+              "The model whose tokenizer is served: a Hugging Face folder, a "
+              "GGUF file, or a hub's owner/name, of which the text is "
+              "downloaded.");
+DEFINE_string(chat_template, "",
+              "A file with the chat template to use in place of the model's.");
 DEFINE_string(listen, "0.0.0.0:50054",
               "host:port of the gRPC server; port 0 takes a free one.");
 DEFINE_string(health_listen, "",
@@ -27,7 +30,8 @@ constexpr int kMaxThreads = 256;
 absl::Status Check(const TokenizerOptions& options) {
   if (options.model.empty()) {
     return absl::InvalidArgumentError(
-        "--model is not set; name a Hugging Face folder or a GGUF file.");
+        "--model is not set; name a Hugging Face folder, a GGUF file or a "
+        "hub's owner/name.");
   }
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("threads", options.threads, 1, kMaxThreads));
@@ -41,8 +45,9 @@ absl::Status Check(const TokenizerOptions& options) {
 }  // namespace
 
 std::string TokenizerOptions::ToString() const {
-  return absl::StrCat("model=", model, " listen=", listen,
-                      " health_listen=", health_listen, " threads=", threads,
+  return absl::StrCat("model=", model, " chat_template=", chat_template,
+                      " listen=", listen, " health_listen=", health_listen,
+                      " threads=", threads,
                       " tls=", lockstep::ToString(tls));
 }
 
@@ -51,6 +56,7 @@ absl::StatusOr<TokenizerOptions> ParseTokenizerOptions(int argc, char** argv) {
   LOCKSTEP_RETURN_IF_ERROR(ParseProgramFlags(argc, argv));
   TokenizerOptions options;
   options.model = FLAGS_model;
+  options.chat_template = FLAGS_chat_template;
   options.listen = FLAGS_listen;
   options.health_listen = FLAGS_health_listen;
   options.threads = FLAGS_threads;

@@ -10,7 +10,8 @@ namespace lockstep {
 
 // What the binary `tokenizer` is told, checked.
 struct TokenizerOptions {
-  std::string model;          // a Hugging Face folder or a GGUF file
+  std::string model;          // a folder, a GGUF file or a hub's owner/name
+  std::string chat_template;  // a file, before the model's; empty: none
   std::string listen;         // host:port
   std::string health_listen;  // host:port; empty: no port of its own
   int threads = 0;            // that work on text

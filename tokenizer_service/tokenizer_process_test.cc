@@ -88,6 +88,8 @@ TEST(TokenizerProcess, SaysInOneSentenceWhyItDoesNotStart) {
     std::string error;
   } kCases[] = {
       {{}, "tokenizer: --model is not set"},
+      {{absl::StrCat("--model=", kModel), "--chat_template=/nowhere"},
+       "tokenizer: --chat_template is /nowhere: "},
       {{"--model=x", "--listen=nowhere"}, "tokenizer: --listen is \"nowhere\""},
       {{"--model=x", "--listen=h:70000"}, "tokenizer: --listen is \"h:70000\""},
       {{"--model=x", "--health_listen=9"},

@@ -19,6 +19,8 @@
 #include "common/program/version.h"
 #include "common/status_macros.h"
 #include "common/termination_signals.h"
+#include "hub/fetch_model.h"
+#include "hub/hub_settings.h"
 #include "proto/worker.grpc.pb.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/follower.h"
@@ -41,6 +43,15 @@ constexpr absl::Duration kLocalRanksTimeout = absl::Milliseconds(1500);
 
 using Arguments = std::vector<std::string>;
 
+// Once a host, before its ranks meet others.
+absl::StatusOr<std::string> ModelPath(const std::string& model,
+                                      HealthBoard& health) {
+  return FetchModel(model, HubSettingsFromEnvironment(),
+                    {.tell = [&health](const std::string& progress) {
+                      health.Enter(Phase::kLoading, progress);
+                    }});
+}
+
 // The ranks after this one on its host. `leader_address` has the port in use.
 absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
     const WorkerOptions& options, const Arguments& arguments,
@@ -52,6 +63,7 @@ absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
     children.push_back(
         {.rank = rank,
          .extra_arguments = {
+             absl::StrCat("--model=", options.rank.model),
              absl::StrCat("--rank=", rank), absl::StrCat("--local_index=", i),
              absl::StrCat("--local_ranks=", options.rank.local_ranks),
              absl::StrCat("--leader_address=", leader_address)}});
@@ -153,7 +165,7 @@ absl::Status RunFollower(const WorkerOptions& options,
 absl::Status Run(int argc, char** argv) {
   const Arguments arguments(argv + 1, argv + argc);
   LOCKSTEP_RETURN_IF_ERROR(ParseProgramFlags(argc, argv));
-  LOCKSTEP_ASSIGN_OR_RETURN(const WorkerOptions options, OptionsFromFlags());
+  LOCKSTEP_ASSIGN_OR_RETURN(WorkerOptions options, OptionsFromFlags());
   LOG(INFO) << options.ToString();
   // Until a leader serves, or a follower has joined.
   ExitAtTermination("worker");
@@ -169,6 +181,8 @@ absl::Status Run(int argc, char** argv) {
                              .table = WorkerMetrics(),
                              .health = &health,
                              .port = options.metrics_port}));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.rank.model,
+                            ModelPath(options.rank.model, health));
   const absl::Status status =
       options.is_leader()
           ? RunLeader(options, arguments, health, *metrics->board())

@@ -13,14 +13,19 @@
 #include "common/flag_check.h"
 #include "common/security/tls_flags.h"
 #include "common/status_macros.h"
+#include "hub/model_name.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/runtime/numerics.h"
 #include "worker/weight_flags.h"
 
 DEFINE_string(model, "",
-              "The model: a Hugging Face folder or a .gguf file. Required.");
+              "The model: a Hugging Face folder, a .gguf file, or a hub's "
+              "owner/name, owner/name@revision or owner/name:file.gguf, which "
+              "is downloaded into the cache of HF_HUB_CACHE or HF_HOME. "
+              "Required.");
 DEFINE_string(served_model_name, "",
-              "The name requests use. Default: that of the folder or file.");
+              "The name requests use. Default: that of the folder or file, or "
+              "a hub's owner/name.");
 DEFINE_string(listen, "0.0.0.0:50052",
               "host:port of the gRPC service; port 0 takes a free one.");
 DEFINE_string(health_listen, "auto",
@@ -98,6 +103,11 @@ DEFINE_int32(max_context, 0,
              "Tokens of a sequence, prompt and output. 0: the model's, as far "
              "as the KV cache holds it; where rope follows the length of a "
              "sequence, those it was trained with.");
+DEFINE_int32(max_model_len, 0, "--max_context by the name that vLLM has.");
+DEFINE_string(generation_config, "model",
+              "Where the sampling of requests that do not say it comes from: "
+              "model (generation_config.json, or general.sampling in GGUF) or "
+              "none (temperature 1 and no limits, as the API says).");
 DEFINE_int32(max_queued_requests, 256,
              "Requests that may wait for their first step.");
 DEFINE_int64(max_queued_tokens, 0,
@@ -143,6 +153,8 @@ absl::Status CheckRanges() {
       "max_step_tokens", FLAGS_max_step_tokens, FLAGS_max_sequences, kMost));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("max_context", FLAGS_max_context, 0, 1 << 30));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("max_model_len", FLAGS_max_model_len, 0, 1 << 30));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("max_queued_requests",
                                           FLAGS_max_queued_requests, 1, kMost));
   return CheckRangeFlag("max_queued_tokens", FLAGS_max_queued_tokens, 0,
@@ -179,6 +191,25 @@ absl::StatusOr<int64_t> KvCacheMemoryBytes() {
   return absl::InvalidArgumentError(absl::StrCat(
       "--kv_cache_memory is \"", FLAGS_kv_cache_memory,
       "\"; it must be auto or a size such as 512MiB, 2GiB or 65536 (bytes)."));
+}
+
+// --max_context, by either name.
+absl::StatusOr<int> MaxContextFromFlags() {
+  if (FLAGS_max_context == 0) return FLAGS_max_model_len;
+  if (FLAGS_max_model_len == 0 || FLAGS_max_model_len == FLAGS_max_context) {
+    return FLAGS_max_context;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--max_model_len is ", FLAGS_max_model_len, " and --max_context is ",
+      FLAGS_max_context, "; they are one thing: leave one of them out."));
+}
+
+absl::StatusOr<bool> SamplingDefaultsFromFlags() {
+  if (FLAGS_generation_config == "model") return true;
+  if (FLAGS_generation_config == "none") return false;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--generation_config is \"", FLAGS_generation_config,
+                   "\"; it must be model or none."));
 }
 
 // Of a first rank of its host, where several are said by --num_nodes.
@@ -243,8 +274,8 @@ std::string LeaderAddress(int local_ranks) {
 absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   if (FLAGS_model.empty()) {
     return absl::InvalidArgumentError(
-        "--model is not given; it names a Hugging Face folder or a .gguf "
-        "file.");
+        "--model is not given; it names a Hugging Face folder, a .gguf file "
+        "or a hub's owner/name.");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckRanges());
   LOCKSTEP_RETURN_IF_ERROR(CheckNodes());
@@ -274,6 +305,10 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   LOCKSTEP_ASSIGN_OR_RETURN(const WeightOptions weights,
                             WeightOptionsFromFlags());
 
+  LOCKSTEP_ASSIGN_OR_RETURN(const int max_context, MaxContextFromFlags());
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool sampling_defaults,
+                            SamplingDefaultsFromFlags());
+
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
                   .weights = weights,
@@ -291,7 +326,8 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                   .num_pages = FLAGS_num_pages,
                   .max_step_tokens = FLAGS_max_step_tokens,
                   .max_sequences = FLAGS_max_sequences,
-                  .max_context = FLAGS_max_context};
+                  .max_context = max_context,
+                  .sampling_defaults = sampling_defaults};
   options.served_model_name = FLAGS_served_model_name.empty()
                                   ? DefaultModelName(FLAGS_model)
                                   : FLAGS_served_model_name;
@@ -311,17 +347,6 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   options.max_queued_requests = FLAGS_max_queued_requests;
   options.max_queued_tokens = FLAGS_max_queued_tokens;
   return options;
-}
-
-std::string DefaultModelName(const std::string& model) {
-  absl::string_view name = model;
-  while (name.size() > 1 && absl::ConsumeSuffix(&name, "/")) {
-  }
-  name = name.substr(name.rfind('/') + 1);
-  if (absl::EndsWithIgnoreCase(name, ".gguf")) {
-    name.remove_suffix(sizeof(".gguf") - 1);
-  }
-  return std::string(name);
 }
 
 std::string WorkerOptions::ToString() const {
@@ -363,6 +388,7 @@ std::string WorkerOptions::ToString() const {
   add("max_step_tokens", rank.max_step_tokens);
   add("max_sequences", rank.max_sequences);
   add("max_context", rank.max_context);
+  add("generation_config", rank.sampling_defaults ? "model" : "none");
   add("max_queued_requests", max_queued_requests);
   add("max_queued_tokens", max_queued_tokens);
   return text;

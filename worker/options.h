@@ -41,8 +41,4 @@ struct WorkerOptions {
 // names the flag, its value and limit.
 absl::StatusOr<WorkerOptions> OptionsFromFlags();
 
-// The default of --served_model_name: the last part of the model's path,
-// without ".gguf".
-std::string DefaultModelName(const std::string& model);
-
 }  // namespace lockstep

@@ -148,7 +148,8 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
     const char* message;
   } kCases[] = {
       {"model", "",
-       "--model is not given; it names a Hugging Face folder or a .gguf file."},
+       "--model is not given; it names a Hugging Face folder, a .gguf file or "
+       "a hub's owner/name."},
       {"tensor_parallel_size", "0",
        "--tensor_parallel_size is 0; it must be 1 to 64."},
       {"rank", "1", "--rank is 1; it must be 0 to 0."},
@@ -221,6 +222,26 @@ TEST_F(OptionsTest, WhatTheRanksCompareAreFlags) {
   }
 }
 
+TEST_F(OptionsTest, TheContextHasTwoNames) {
+  Set("max_model_len", "77");
+  EXPECT_EQ(OptionsFromFlags()->rank.max_context, 77);
+  Set("max_context", "77");
+  EXPECT_EQ(OptionsFromFlags()->rank.max_context, 77);
+  Set("max_context", "78");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--max_model_len is 77 and --max_context is 78; they are one "
+            "thing: leave one of them out.");
+}
+
+TEST_F(OptionsTest, SamplingIsTheModelsUnlessItIsSwitchedOff) {
+  EXPECT_TRUE(OptionsFromFlags()->rank.sampling_defaults);
+  Set("generation_config", "none");
+  EXPECT_FALSE(OptionsFromFlags()->rank.sampling_defaults);
+  Set("generation_config", "auto");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--generation_config is \"auto\"; it must be model or none.");
+}
+
 TEST_F(OptionsTest, AreWrittenAsFlags) {
   Set("max_context", "77");
   Set("tensor_parallel_size", "2");
@@ -232,12 +253,6 @@ TEST_F(OptionsTest, AreWrittenAsFlags) {
                       "--collective=shared_memory "),
             text.npos);
   EXPECT_NE(text.find(" --arithmetic=fast --kv_cache_type=fp16 "), text.npos);
-}
-
-TEST(DefaultModelName, IsTheLastPartOfThePath) {
-  EXPECT_EQ(DefaultModelName("/models/Qwen3-0.6B"), "Qwen3-0.6B");
-  EXPECT_EQ(DefaultModelName("/models/Qwen3-0.6B//"), "Qwen3-0.6B");
-  EXPECT_EQ(DefaultModelName("SmolLM2.Q4_1.gguf"), "SmolLM2.Q4_1");
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ case $1 in
 esac""",
 }
 
+HUB_MODELS = {"Qwen/Qwen3-0.6B": "tests/goldens/tiny/qwen3/bf16"}
+
 # Set so that the addresses can be replaced.
 ADDED_FLAGS = {
     "./lockstep up": "--gateway_listen 127.0.0.1:50051 --http_listen 127.0.0.1:8080 --worker_listen 127.0.0.1:50052",
@@ -67,12 +69,23 @@ class Machine:
         self._make_checkout()
         self._make_home()
         self._make_bin()
+        self.hub = self._start_hub()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *failure):
         self._stop()
+        self.hub.kill()
+        self.hub.wait()
+        self.hub.stdout.close()
+
+    def _start_hub(self):
+        """Its models have the names of others, and are small."""
+        models = [f"{name}={RUNFILES / folder}" for name, folder in HUB_MODELS.items()]
+        hub = subprocess.Popen([RUNFILES / "tests/testing/hub/serve_hub", *models], stdout=subprocess.PIPE, text=True)
+        self.hub_address = hub.stdout.readline().strip()
+        return hub
 
     def _make_checkout(self):
         self.checkout.mkdir()
@@ -118,6 +131,7 @@ class Machine:
                 **os.environ,
                 "HOME": str(self.home),
                 "PATH": f"{self.bin}:/usr/local/bin:/usr/bin:/bin",
+                "HF_ENDPOINT": self.hub_address,
                 "LOCKSTEP_HEALTH_LISTEN": "127.0.0.1:0",
                 "LOCKSTEP_METRICS_PORT": "0",
             },

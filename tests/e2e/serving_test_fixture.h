@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,11 +37,14 @@ class ServingTest : public TinyModelTest {
     worker_address_ = absl::StrCat("127.0.0.1:", *port);
   }
 
-  void StartGateway(const std::string& tokenizer_flag) {
+  void StartGateway(
+      const std::string& tokenizer_flag,
+      const std::map<std::string, std::string>& environment = {}) {
     auto gateway = Process::Start(
         "frontend/gateway",
         {tokenizer_flag, "--listen=127.0.0.1:0", "--http_listen=127.0.0.1:0",
-         absl::StrCat("--workers=", worker_address_)});
+         absl::StrCat("--workers=", worker_address_)},
+        environment);
     ASSERT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     const auto port = gateway_->WaitForPort(kTimeout);

@@ -68,7 +68,7 @@ class LockstepTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         (self.root / "tools").mkdir()
-        for script in ("lockstep", "tools/bench.sh", "tools/fuzz.sh"):
+        for script in ("lockstep", "tools/bench.sh", "tools/doctor.sh", "tools/fuzz.sh"):
             shutil.copy(CHECKOUT / script, self.root / script)
         self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\n")
         self.program("tools/fetch.sh", '#!/bin/sh\necho "fetch $1" >> events\n')
@@ -176,6 +176,23 @@ class LockstepTest(unittest.TestCase):
         process.communicate(timeout=LIMIT_S)
         self.assertNotIn("http", "\n".join(self.ready_block))
         self.assertIn("--http_listen= ", self.events()[2])
+
+    def test_up_downloads_a_hubs_model(self):
+        self.program("bazel-bin/tools/models/models", '#!/bin/sh\necho "models $*" >> events\necho here\n')
+        process = self.start_until_ready("--model=owner/name@v1:Q4_0")
+        process.terminate()
+        process.communicate(timeout=LIMIT_S)
+        self.assertEqual(self.events()[0], "models fetch owner/name@v1:Q4_0")
+        for server in self.events()[1:3]:
+            self.assertIn("--model=here ", server)
+        self.assertIn("model     owner/name@v1:Q4_0, tensor_parallel_size 1", self.ready_block)
+
+    def test_up_says_why_a_model_can_not_be_downloaded(self):
+        self.program("bazel-bin/tools/models/models", "#!/bin/sh\necho 'models: the hub is gone' >&2\nexit 1\n")
+        status, _, err = self.run_to_end("up", "--model=owner/name")
+        self.assertEqual(status, 1)
+        self.assertIn("the hub is gone", err)
+        self.assertEqual(self.events(), [])
 
     def test_up_refuses_a_model_that_is_not_there(self):
         status, _, err = self.run_to_end("up", "--model=nowhere")
