@@ -30,7 +30,7 @@ build_python() {
   python3 -c 'import grpc'
   mkdir -p "$build/python"
   protoc --proto_path="$root" --python_out="$build/python" --grpc_out="$build/python" \
-    --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" "$root"/proto/{sampling,inference}.proto
+    --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" "$root"/proto/{embedding,sampling,inference}.proto
   runs python "PYTHONPATH=$build/python exec python3 $root/examples/python/client.py"
 }
 
@@ -46,11 +46,11 @@ build_go() {
   needs go protoc
   cp -r go "$build"
   cd "$build/go"
-  local options=Mproto/inference.proto=./lockstep,Mproto/sampling.proto=./lockstep
+  local options=Mproto/embedding.proto=./lockstep,Mproto/inference.proto=./lockstep,Mproto/sampling.proto=./lockstep
   go mod tidy -e
   protoc --proto_path="$root" --go_out=. --go_opt="$options" --go-grpc_out=. --go-grpc_opt="$options" \
     --plugin="$(go tool -n protoc-gen-go)" --plugin="$(go tool -n protoc-gen-go-grpc)" \
-    "$root"/proto/{sampling,inference}.proto
+    "$root"/proto/{embedding,sampling,inference}.proto
   go mod tidy
   go build -o client .
   runs go "exec $build/go/client"
@@ -61,7 +61,7 @@ build_java() {
   cp -r java "$build"
   cd "$build/java"
   mkdir -p target/protos/proto
-  cp "$root"/proto/{sampling,inference}.proto target/protos/proto
+  cp "$root"/proto/{embedding,sampling,inference}.proto target/protos/proto
   mvn --quiet compile dependency:build-classpath -Dmdep.outputFile=target/classpath
   runs java "exec java -Dfile.encoding=UTF-8 -cp $build/java/target/classes:$(cat target/classpath) Client"
 }

@@ -60,7 +60,7 @@ constexpr Field kFields[] = {
     {"audio", kChat, kRefused, kTextOnly},
 
     // How tokens are chosen.
-    {"temperature", kGenerate, kHonoured, "0 to 100, 0 is greedy; default 1"},
+    {"temperature", kGenerate, kHonoured, "0 to 100, 0 is greedy"},
     {"top_p", kGenerate, kHonoured, "above 0, at most 1"},
     {"top_k", kGenerate, kHonoured, "0 or -1: all"},
     {"min_p", kGenerate, kHonoured, "0 to 1"},

@@ -42,7 +42,7 @@ TEST_F(ServingTest, ListsDescribesAndGenerates) {
                            "lockstep.v1.Inference"}));
   const auto files = reflection.FilesOf("lockstep.v1.Inference");
   ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_EQ(files->size(), 2);  // with sampling.proto, which it imports
+  EXPECT_EQ(files->size(), 3);  // with those that it imports
 
   WaitForHealth(channel_, "lockstep.v1.Inference",
                 HealthCheckResponse::SERVING);
