@@ -26,12 +26,14 @@ namespace {
 // As of logits (golden_set.cc): these are sums over hidden states, with weights
 // whose squares sum to about 2.
 constexpr float kRounding = 1e-4f;
-constexpr int kChunk = 5;  // tokens of a step: no divisor of the prompt's 16
+constexpr int kChunk =
+    7;  // tokens of a step: no divisor of a prompt's 16 or 80
 
 struct Golden {
   std::vector<uint32_t> ids;
   std::vector<float> hidden;  // [ids, hidden_size], after the last norm
   int hidden_size = 0;
+  int max_context = 0;  // what OpenModel takes
 };
 
 Golden Read(const std::string& path) {
@@ -45,6 +47,8 @@ Golden Read(const std::string& path) {
   golden.hidden_size = static_cast<int>(hidden->shape[2]);
   const size_t count = golden.ids.size() * golden.hidden_size;
   golden.hidden.assign(hidden->values.end() - count, hidden->values.end());
+  const auto max_context = (*file)->Read<int32_t>("max_context");
+  if (max_context.ok()) golden.max_context = max_context->values.front();
   return golden;
 }
 
@@ -104,12 +108,12 @@ class Embedder {
 
  private:
   static SchedulerOptions Options() {
-    return {.num_pages = 16,
+    return {.num_pages = 32,
             .page_size = 4,
             .max_step_tokens = kChunk,
             .max_sequences = 4,
             .max_logits_rows = 4,
-            .max_context = 64};
+            .max_context = 128};
   }
 
   OutputRecorder outputs_;
@@ -150,7 +154,8 @@ TEST(EmbeddingGoldens, AgreeForEveryArchitecture) {
       SCOPED_TRACE(absl::StrCat(folder, " ", type));
       const Golden golden =
           Read(absl::StrCat(folder, "/goldens.", type, ".safetensors"));
-      const auto model = OpenModel(absl::StrCat(folder, "/", type));
+      const auto model =
+          OpenModel(absl::StrCat(folder, "/", type), golden.max_context);
       ASSERT_TRUE(model.ok()) << model.status();
       Embedder embedder(*model, /*ranks=*/1);
       for (const auto& kind : AllKinds(golden.hidden_size)) {
@@ -160,7 +165,7 @@ TEST(EmbeddingGoldens, AgreeForEveryArchitecture) {
       ++models;
     }
   }
-  EXPECT_EQ(models, 2 * 18);
+  EXPECT_EQ(models, 2 * 21);
 }
 
 TEST(EmbeddingGoldens, RanksAndThePrefixCacheChangeNoBit) {
