@@ -35,12 +35,16 @@ void DownloadProgress::Skip(int64_t bytes) {
 }
 
 void DownloadProgress::Add(int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  bytes_ += bytes;
-  const absl::Time now = absl::Now();
-  if (tell_ == nullptr || now < told_ + every_) return;
-  told_ = now;
-  tell_(Text());
+  std::string text;
+  {
+    absl::MutexLock lock(&mutex_);
+    bytes_ += bytes;
+    const absl::Time now = absl::Now();
+    if (tell_ == nullptr || now < told_ + every_) return;
+    told_ = now;
+    text = Text();
+  }
+  tell_(text);
 }
 
 std::string DownloadProgress::Text() const {

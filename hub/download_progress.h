@@ -22,7 +22,8 @@ class DownloadProgress {
  public:
   using Tell = std::function<void(const std::string&)>;
 
-  // `tell` may be null; it is called by the threads that Add, one at a time.
+  // `tell` may be null; it is called by the threads that Add, perhaps by two at
+  // once.
   DownloadProgress(std::string what, int64_t all_bytes, Tell tell,
                    absl::Duration every);
 

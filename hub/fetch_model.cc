@@ -206,7 +206,10 @@ absl::StatusOr<std::string> FetchModel(const std::string& model,
   LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<HubModel> of_hub,
                             ParseHubModel(model));
   if (!of_hub.has_value()) return model;
-  return Fetch(*of_hub, settings, options).Run();
+  auto path = Fetch(*of_hub, settings, options).Run();
+  if (!absl::IsNotFound(path.status())) return path;
+  return absl::NotFoundError(absl::StrCat(
+      path.status().message(), " Nor is there a file or folder ", model, "."));
 }
 
 }  // namespace lockstep

@@ -13,8 +13,8 @@ namespace lockstep {
 
 struct FetchOptions {
   ModelPart part = ModelPart::kAll;
-  // Told what is going on, in a few words; may be null. By any thread, one at a
-  // time.
+  // Told what is going on, in a few words; may be null. By any thread, perhaps
+  // by two at once.
   std::function<void(const std::string&)> tell = nullptr;
   absl::Duration tell_every = absl::Seconds(10);
   absl::Duration retry_wait = absl::Seconds(1);

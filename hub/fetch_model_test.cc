@@ -2,6 +2,7 @@
 
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/mutex.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -269,7 +270,8 @@ TEST_F(FetchModelTest, OfflineTheCacheIsAllThereIs) {
   settings_.offline = true;
   EXPECT_EQ(Error(), absl::StrCat("o/n is not in ", settings_.cache,
                                   ", and HF_HUB_OFFLINE forbids to ask the hub "
-                                  "for it."));
+                                  "for it. Nor is there a file or folder "
+                                  "o/n."));
   settings_.offline = false;
   ASSERT_TRUE(Fetch().ok());
   settings_.offline = true;
@@ -300,9 +302,13 @@ TEST_F(FetchModelTest, ARefusalIsNotHiddenByTheCache) {
 }
 
 TEST_F(FetchModelTest, ProgressIsTold) {
+  absl::Mutex mutex;
   std::vector<std::string> told;
   options_.tell_every = absl::ZeroDuration();
-  options_.tell = [&told](const std::string& text) { told.push_back(text); };
+  options_.tell = [&](const std::string& text) {
+    absl::MutexLock lock(&mutex);
+    told.push_back(text);
+  };
   ASSERT_TRUE(Fetch().ok());
   ASSERT_GE(told.size(), 2);
   EXPECT_EQ(told.front(), absl::StrCat("o/n: 1.9 MiB from ", hub_->endpoint()));

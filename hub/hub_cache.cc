@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -35,8 +36,10 @@ absl::Status Replace(const std::string& from, const std::string& to) {
   return Failure("write", to, std::strerror(errno));
 }
 
+// Nobody else's, be it another process or another thread of this one.
 std::string Temporary(const std::string& path) {
-  return absl::StrCat(path, ".", getpid(), ".tmp");
+  static std::atomic<int64_t> next{0};
+  return absl::StrCat(path, ".", getpid(), "-", next++, ".tmp");
 }
 
 }  // namespace

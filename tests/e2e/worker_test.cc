@@ -238,7 +238,8 @@ TEST_F(WorkerTest, AStartThatFailsSaysWhatToChange) {
         "--rank=3"},
        "worker: --rank is 3; it must be 0 to 2."},
       {{absl::StrCat("--model=", ModelPath()), "--max_context=100000"},
-       "worker: --max_context is 100000; the model's is 61000."},
+       "worker: --max_context (or --max_model_len) is 100000; the model "
+       "takes at most 61000 tokens."},
       {{absl::StrCat("--model=", ModelPath()), "surplus"},
        "worker: \"surplus\" is no flag"},
       {{absl::StrCat("--model=", ModelPath()), "--cpu_isa=z80"}, "--cpu_isa"},
