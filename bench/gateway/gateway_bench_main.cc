@@ -6,7 +6,6 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -17,9 +16,9 @@
 #include "bench/gateway/echo_worker.h"
 #include "bench/gateway/gateway_process.h"
 #include "bench/gateway/streams.h"
+#include "bench/run_program.h"
 #include "bench/spread.h"
 #include "bench/text_table.h"
-#include "common/environment_flags.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 
@@ -27,7 +26,8 @@ DEFINE_string(gateway, "", "The binary. Required.");
 DEFINE_string(model, "", "For its tokenizer. Required.");
 DEFINE_int32(vocabulary_size, 49152, "Of that tokenizer.");
 DEFINE_int32(streams, 64, "Streams at the same time.");
-DEFINE_int32(rate, 1000, "Tokens a second of all streams, where they are paced.");
+DEFINE_int32(rate, 1000,
+             "Tokens a second of all streams, where they are paced.");
 DEFINE_int32(seconds, 10, "Of a paced run.");
 DEFINE_int32(tokens, 2000, "Of each stream, where they are not.");
 DEFINE_int32(repeat, 3, "Runs of each kind, of which the median counts.");
@@ -79,9 +79,8 @@ absl::Status RunOne(const Door& door, const Pace& pace, EchoWorker* worker,
       door.ask({.target = door.target,
                 .streams = FLAGS_streams,
                 .tokens = pace.tokens,
-                .stagger = pace.in_steps
-                               ? SteadyClock::duration::zero()
-                               : pace.interval / FLAGS_streams},
+                .stagger = pace.in_steps ? SteadyClock::duration::zero()
+                                         : pace.interval / FLAGS_streams},
                sent));
   const double after = door.gateway ? door.gateway->CpuSeconds() : 0;
   runs->Add(result, after - before);
@@ -89,8 +88,8 @@ absl::Status RunOne(const Door& door, const Pace& pace, EchoWorker* worker,
 }
 
 absl::Status CheckFlags() {
-  for (const auto& [flag, value] : {std::pair{"gateway", FLAGS_gateway},
-                                    std::pair{"model", FLAGS_model}}) {
+  for (const auto& [flag, value] :
+       {std::pair{"gateway", FLAGS_gateway}, std::pair{"model", FLAGS_model}}) {
     if (!value.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat("--", flag, " is not set."));
   }
@@ -101,8 +100,7 @@ absl::Status CheckFlags() {
   return CheckRangeFlag("repeat", FLAGS_repeat, 1, 1000);
 }
 
-absl::Status Run(int argc, char** argv) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+absl::Status Run() {
   LOCKSTEP_RETURN_IF_ERROR(CheckFlags());
   const auto interval = std::chrono::duration_cast<SteadyClock::duration>(
       std::chrono::duration<double>(1.0 * FLAGS_streams / FLAGS_rate));
@@ -122,10 +120,9 @@ absl::Status Run(int argc, char** argv) {
           &sent));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto gateway,
-      GatewayProcess::Start(FLAGS_gateway,
-                            {"--model=" + FLAGS_model,
-                             "--workers=" + worker->address(),
-                             "--max_inflight_requests=2048"}));
+      GatewayProcess::Start(FLAGS_gateway, {"--model=" + FLAGS_model,
+                                            "--workers=" + worker->address(),
+                                            "--max_inflight_requests=2048"}));
   const Door kDoors[] = {
       {"worker", StreamFromWorker, worker->address(), nullptr},
       {"gRPC", StreamOverGrpc, gateway->grpc_address(), gateway.get()},
@@ -137,8 +134,7 @@ absl::Status Run(int argc, char** argv) {
     for (const Door& door : kDoors) {
       Runs runs;
       for (int i = 0; i < FLAGS_repeat; ++i) {
-        LOCKSTEP_RETURN_IF_ERROR(
-            RunOne(door, pace, worker.get(), sent, &runs));
+        LOCKSTEP_RETURN_IF_ERROR(RunOne(door, pace, worker.get(), sent, &runs));
       }
       table.Add({pace.name, door.name, Cell(runs.tokens_per_s, 0),
                  Cell(runs.p50_ms, 3), Cell(runs.p99_ms, 3),
@@ -155,13 +151,7 @@ absl::Status Run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("what a Lockstep gateway costs.");
-  const absl::Status status = lockstep::bench::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "gateway_bench: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+  return lockstep::bench::RunProgram("gateway_bench",
+                                     "what a Lockstep gateway costs.", argc,
+                                     argv, lockstep::bench::Run);
 }

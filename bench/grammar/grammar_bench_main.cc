@@ -6,7 +6,6 @@
 // All flags of a worker that concern its engine are flags of this program too.
 
 #include <gflags/gflags.h>
-#include <glog/logging.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "bench/engine_session.h"
-#include "common/environment_flags.h"
+#include "bench/run_program.h"
 #include "common/flag_check.h"
 #include "common/status_macros.h"
 #include "worker/options.h"
@@ -88,8 +87,7 @@ void Print(const char* what, const std::vector<StepTime>& without,
               before, after, 100 * (after - before) / before);
 }
 
-absl::Status Run(int argc, char** argv) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseFlags(argc, argv));
+absl::Status Run() {
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("streams", FLAGS_streams, 1, 1024));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("tokens", FLAGS_tokens, 4, 4096));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("repeat", FLAGS_repeat, 1, 1000));
@@ -114,13 +112,7 @@ absl::Status Run(int argc, char** argv) {
 }  // namespace lockstep::bench
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  FLAGS_minloglevel = google::GLOG_WARNING;
-  google::InitGoogleLogging(argv[0]);
-  gflags::SetUsageMessage("what grammars cost a Lockstep worker's steps.");
-  const absl::Status status = lockstep::bench::Run(argc, argv);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "grammar_bench: %s\n",
-               std::string(status.message()).c_str());
-  return 1;
+  return lockstep::bench::RunProgram(
+      "grammar_bench", "what grammars cost a Lockstep worker's steps.", argc,
+      argv, lockstep::bench::Run);
 }
