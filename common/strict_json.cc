@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/mapped_file.h"
+#include "common/status_macros.h"
 #include "common/utf8.h"
 
 namespace lockstep {
@@ -80,12 +82,21 @@ absl::StatusOr<json> ParseStrictJson(absl::string_view text,
   try {
     value = json::parse(text.begin(), text.end(), watch);
   } catch (const json::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is not valid JSON: ", CutError(error.what()), "."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is not valid JSON: ", CutError(error.what()), "."));
   }
   if (strictness.error().empty()) return value;
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is refused: ", strictness.error(), "."));
+}
+
+absl::StatusOr<json> ReadStrictJson(const std::string& path) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
+  const auto bytes = file->bytes();
+  return ParseStrictJson(
+      absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                        bytes.size()),
+      path);
 }
 
 }  // namespace lockstep

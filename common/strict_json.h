@@ -15,4 +15,7 @@ namespace lockstep {
 absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text,
                                                const std::string& name);
 
+// The JSON of a file, whose path is its name. NOT_FOUND where there is none.
+absl::StatusOr<nlohmann::json> ReadStrictJson(const std::string& path);
+
 }  // namespace lockstep

@@ -15,6 +15,11 @@ TEST(StrictJson, ParsesWhatIsWellFormed) {
   EXPECT_EQ((*value)["b"][1]["x"], 3);
 }
 
+TEST(StrictJson, AFileThatIsNotThereIsNotFound) {
+  EXPECT_EQ(ReadStrictJson("no_such.json").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 // {"a":{"a":…1…}}
 std::string NestedObjects(int depth) {
   std::string text;

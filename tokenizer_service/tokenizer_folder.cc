@@ -43,8 +43,7 @@ bool Exists(const std::string& path) {
 // An empty object where there is no such file.
 absl::StatusOr<Json> ReadObject(const std::string& path) {
   if (!Exists(path)) return Json::object();
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(Json object, ParseStrictJson(TextOf(*file), path));
+  LOCKSTEP_ASSIGN_OR_RETURN(Json object, ReadStrictJson(path));
   if (!object.is_object()) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " holds no JSON object."));

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "common/mapped_file.h"
 #include "common/status_macros.h"
 #include "common/strict_json.h"
 
@@ -29,11 +28,7 @@ bool Exists(const std::string& path) {
 // The index's weight_map: the file of each tensor.
 absl::StatusOr<std::map<std::string, std::string>> ReadWeightMap(
     const std::string& path) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  const absl::string_view text(
-      reinterpret_cast<const char*>(file->bytes().data()),
-      file->bytes().size());
-  LOCKSTEP_ASSIGN_OR_RETURN(const json index, ParseStrictJson(text, path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const json index, ReadStrictJson(path));
   const auto weight_map =
       index.is_object() ? index.find("weight_map") : index.end();
   if (weight_map == index.end() || !weight_map->is_object()) {

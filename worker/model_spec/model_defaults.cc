@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "common/gguf_file.h"
-#include "common/mapped_file.h"
 #include "common/status_macros.h"
 #include "common/strict_json.h"
 
@@ -28,13 +27,7 @@ struct Files {
 absl::StatusOr<json> ReadObject(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return json::object();
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      json object,
-      ParseStrictJson(
-          absl::string_view(reinterpret_cast<const char*>(file->bytes().data()),
-                            file->bytes().size()),
-          path));
+  LOCKSTEP_ASSIGN_OR_RETURN(json object, ReadStrictJson(path));
   if (object.is_object()) return object;
   return absl::InvalidArgumentError(
       absl::StrCat(path, " holds no JSON object."));

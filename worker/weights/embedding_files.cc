@@ -4,9 +4,9 @@
 #include <absl/strings/str_cat.h>
 
 #include "common/status_macros.h"
+#include "common/strict_json.h"
 #include "worker/model_spec/architecture.h"
 #include "worker/model_spec/gguf_reader.h"
-#include "worker/weights/json_file.h"
 
 namespace lockstep {
 
@@ -17,7 +17,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingFiles(const std::string& folder,
   LOCKSTEP_RETURN_IF_ERROR(
       ReadMatryoshka(config, folder + "/config.json", hidden_size, &embedding));
   const std::string modules_path = folder + "/modules.json";
-  const auto modules = ReadJsonFile(modules_path);
+  const auto modules = ReadStrictJson(modules_path);
   if (absl::IsNotFound(modules.status())) return embedding;
   LOCKSTEP_RETURN_IF_ERROR(modules.status());
   LOCKSTEP_ASSIGN_OR_RETURN(const auto pooling_folder,
@@ -25,7 +25,7 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingFiles(const std::string& folder,
   if (!pooling_folder.has_value()) return embedding;
   const std::string pooling_path =
       absl::StrCat(folder, "/", *pooling_folder, "/config.json");
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto pooling, ReadJsonFile(pooling_path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto pooling, ReadStrictJson(pooling_path));
   LOCKSTEP_RETURN_IF_ERROR(ReadPooling(pooling, pooling_path, &embedding));
   return embedding;
 }

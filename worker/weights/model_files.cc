@@ -12,6 +12,7 @@
 
 #include "common/gguf_file.h"
 #include "common/status_macros.h"
+#include "common/strict_json.h"
 #include "worker/checkpoint/gguf_parts.h"
 #include "worker/checkpoint/gguf_source.h"
 #include "worker/checkpoint/quantized_checkpoint.h"
@@ -26,7 +27,6 @@
 #include "worker/model_spec/rope_length.h"
 #include "worker/weights/embedding_files.h"
 #include "worker/weights/fingerprint.h"
-#include "worker/weights/json_file.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {
@@ -68,11 +68,11 @@ class Opener {
 
   absl::Status OpenFolder() {
     const std::string config_path = path_ + "/config.json";
-    LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadJsonFile(config_path));
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto config, ReadStrictJson(config_path));
     LOCKSTEP_ASSIGN_OR_RETURN(model_.config,
                               ConfigFromHuggingFace(config, config_path));
     const std::string generation_path = path_ + "/generation_config.json";
-    const auto generation = ReadJsonFile(generation_path);
+    const auto generation = ReadStrictJson(generation_path);
     if (generation.ok()) {
       LOCKSTEP_RETURN_IF_ERROR(
           MergeGenerationConfig(*generation, generation_path, &model_.config));
