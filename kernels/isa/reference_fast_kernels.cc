@@ -109,9 +109,12 @@ float AddBlock(const PackedBlock& w, const RowBlock& x, float sum) {
                    w.scale[fold / w.fold_cols] * x.scale, sum);
   }
   if (!w.has_min) return sum;
-  int total = 0;
-  for (const int q : x.q) total += q;
-  return std::fma(w.min, x.scale * static_cast<float>(total), sum);
+  for (int fold = 0; fold < kQuantBlock; fold += w.fold_cols) {
+    const int total = std::accumulate(x.q + fold, x.q + fold + w.fold_cols, 0);
+    sum = std::fma(w.min[fold / w.fold_cols],
+                   x.scale * static_cast<float>(total), sum);
+  }
+  return sum;
 }
 
 // Row `j` of a segment times a row of X.

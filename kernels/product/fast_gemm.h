@@ -98,6 +98,10 @@ void FastGemm(const FastGemmArgs& args) {
       return FastGemmOfType<V, Q4_0Weights>(args);
     case PackedType::kQ4_1:
       return FastGemmOfType<V, Q4_1Weights>(args);
+    case PackedType::kQ5_1:
+      return FastGemmOfType<V, Q5_1Weights>(args);
+    case PackedType::kQ2_K:
+      return FastGemmOfType<V, Q2_KWeights>(args);
     case PackedType::kQ4_K:
       return FastGemmOfType<V, Q4_KWeights>(args);
     case PackedType::kQ5_K:

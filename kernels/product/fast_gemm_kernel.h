@@ -13,7 +13,7 @@
 //   sum = fma(float(Σ w·q), scale_w·scale_x, sum), then for types that have a
 //   minimum sum = fma(min_w, sum_x, sum),
 //
-// in order of the blocks. Q6_K scales the sums of 16 columns.
+// in order of the blocks. Q2_K and Q6_K do either for 16 columns at a time.
 namespace lockstep::kernels {
 
 // Rows of a block of a tile; see quantized_rows.h.
@@ -39,6 +39,12 @@ struct SplitBlock {
   int32_t MinusSum(int row, int fold) const {
     if constexpr (W::kFoldCols == kQuantBlock) return minus_sum[row];
     return fold == 0 ? minus_first[row] : minus_sum[row] - minus_first[row];
+  }
+  // scale·Σq over them.
+  template <class W>
+  float Sum(int row, int fold) const {
+    if constexpr (W::kFoldCols == kQuantBlock) return sum[row];
+    return scale[row] * static_cast<float>(-MinusSum<W>(row, fold));
   }
 };
 
@@ -137,10 +143,14 @@ template <class V, class W, int kRows>
     AddScaled<V, W, kRows>(w, v, fold, x.scale, dot, sum);
   }
   if constexpr (W::kHasMin) {
-    const auto min = W::Min(w.header, w.block, v);
+#pragma GCC unroll 2
+    for (int fold = 0; fold < kQuantBlock / W::kFoldCols; ++fold) {
+      const auto min = W::Min(w.header, w.block, fold, v);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      sum.at[r] = V::Fma(min, V::Set(x.sum[r]), sum.at[r]);
+      for (int r = 0; r < kRows; ++r) {
+        const auto sum_x = V::Set(x.template Sum<W>(r, fold));
+        sum.at[r] = V::Fma(min, sum_x, sum.at[r]);
+      }
     }
   }
 }

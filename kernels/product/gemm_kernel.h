@@ -287,6 +287,10 @@ void Gemm(const GemmArgs& args) {
       return GemmOfType<V, Q4_0Decoder<V>>(args);
     case PackedType::kQ4_1:
       return GemmOfType<V, Q4_1Decoder<V>>(args);
+    case PackedType::kQ5_1:
+      return GemmOfType<V, Q5_1Decoder<V>>(args);
+    case PackedType::kQ2_K:
+      return GemmOfType<V, Q2KDecoder<V>>(args);
     case PackedType::kQ4_K:
       return GemmOfType<V, Q4KDecoder<V>>(args);
     case PackedType::kQ5_K:

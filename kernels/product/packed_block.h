@@ -8,12 +8,12 @@
 namespace lockstep::kernels {
 
 // A block of 32 columns of one row of a panel, as the fast product sees it:
-// weight i is scale[i / fold_cols]·quant[i] + min.
+// weight i is scale[i / fold_cols]·quant[i] + min[i / fold_cols].
 struct PackedBlock {
   int quant[kQuantBlock];  // the offset (128, 8, 32) is taken off
   float scale[2];
-  int fold_cols;  // 32, or 16 of Q6_K: columns that share a scale
-  float min;
+  float min[2];
+  int fold_cols;  // 32, or 16 of Q2_K and Q6_K: columns that share a scale
   bool has_min;
 };
 

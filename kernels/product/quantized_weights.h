@@ -15,7 +15,7 @@ namespace lockstep::kernels {
 //
 //   Quad(block, g, v)      bytes: weight plus kOffset, 0 … 255 (63, if kSmall)
 //   Scale(header, block, fold, v)
-//   Min(header, block, v)  added to each weight, where kHasMin
+//   Min(header, block, fold, v)  added to each weight, where kHasMin
 template <class V>
 struct Q8_0Weights {
   static constexpr PackedType kType = PackedType::kQ8_0;
@@ -72,7 +72,8 @@ struct Q4_1Weights : Q4_0Weights<V> {
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
 
-  static typename V::Floats Min(const uint8_t* header, const uint8_t*, int v) {
+  static typename V::Floats Min(const uint8_t* header, const uint8_t*, int,
+                                int v) {
     return V::LoadHalf(header + 2 * kPanelRows + 2 * v * V::kWidth);
   }
 };
@@ -83,10 +84,29 @@ struct Q4_ZWeights : Q4_0Weights<V> {
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
 
-  static typename V::Floats Min(const uint8_t* header, const uint8_t*, int v) {
+  static typename V::Floats Min(const uint8_t* header, const uint8_t*, int,
+                                int v) {
     const auto d = V::LoadHalf(header + 2 * v * V::kWidth);
     const auto zero = V::LoadUint8(header + 2 * kPanelRows + v * V::kWidth);
     return V::Sub(V::Zero(), V::Mul(d, zero));
+  }
+};
+
+// The fifth bits of a quad, in their place.
+template <class V>
+typename V::Ints FifthBits(const uint8_t* words, int g, int v) {
+  const auto bits = V::LoadInts(words + 4 * v * V::kWidth);
+  return V::template ShiftLeft<4>(
+      V::And(V::ShiftRightBy(bits, g), V::SetInts(0x01010101)));
+}
+
+template <class V>
+struct Q5_1Weights : Q4_1Weights<V> {
+  static constexpr PackedType kType = PackedType::kQ5_1;
+
+  static typename V::Ints Quad(const uint8_t* block, int g, int v) {
+    return V::Or(NibbleQuad<V>(block, g, v),
+                 FifthBits<V>(block + 16 * kPanelRows, g, v));
   }
 };
 
@@ -106,7 +126,7 @@ struct Q4_KWeights {
                   V::LoadUint8(block + v * V::kWidth));
   }
   static typename V::Floats Min(const uint8_t* header, const uint8_t* block,
-                                int v) {
+                                int, int v) {
     const auto min = V::LoadHalf(header + 2 * kPanelRows + 2 * v * V::kWidth);
     const auto factor = V::LoadUint8(block + kPanelRows + v * V::kWidth);
     return V::Sub(V::Zero(), V::Mul(min, factor));
@@ -118,10 +138,38 @@ struct Q5_KWeights : Q4_KWeights<V> {
   static constexpr PackedType kType = PackedType::kQ5_K;
 
   static typename V::Ints Quad(const uint8_t* block, int g, int v) {
-    const auto bits = V::LoadInts(block + 288 + 4 * v * V::kWidth);
-    const auto bit = V::And(V::ShiftRightBy(bits, g), V::SetInts(0x01010101));
     return V::Or(NibbleQuad<V>(block + 2 * kPanelRows, g, v),
-                 V::template ShiftLeft<4>(bit));
+                 FifthBits<V>(block + 18 * kPanelRows, g, v));
+  }
+};
+
+// Pairs of bits of a quad, in the low ones of its bytes.
+template <class V>
+typename V::Ints PairQuad(const uint8_t* words, int g, int v) {
+  const auto pairs = V::LoadInts(words + 64 * (g / 4) + 4 * v * V::kWidth);
+  return V::And(V::ShiftRightBy(pairs, 2 * (g % 4)), V::SetInts(0x03030303));
+}
+
+template <class V>
+struct Q2_KWeights {
+  static constexpr PackedType kType = PackedType::kQ2_K;
+  static constexpr int kFoldCols = 16, kOffset = 0;
+  static constexpr bool kHasMin = true, kSmall = true;
+
+  static typename V::Ints Quad(const uint8_t* block, int g, int v) {
+    return PairQuad<V>(block + 4 * kPanelRows, g, v);
+  }
+  static typename V::Floats Scale(const uint8_t* header, const uint8_t* block,
+                                  int fold, int v) {
+    return V::Mul(V::LoadHalf(header + 2 * v * V::kWidth),
+                  V::LoadUint8(block + fold * kPanelRows + v * V::kWidth));
+  }
+  static typename V::Floats Min(const uint8_t* header, const uint8_t* block,
+                                int fold, int v) {
+    const auto min = V::LoadHalf(header + 2 * kPanelRows + 2 * v * V::kWidth);
+    const auto factor =
+        V::LoadUint8(block + (2 + fold) * kPanelRows + v * V::kWidth);
+    return V::Sub(V::Zero(), V::Mul(min, factor));
   }
 };
 
@@ -133,10 +181,7 @@ struct Q6_KWeights {
 
   static typename V::Ints Quad(const uint8_t* block, int g, int v) {
     const uint8_t* nibbles = block + 2 * kPanelRows;
-    const auto pairs =
-        V::LoadInts(nibbles + 256 + 64 * (g / 4) + 4 * v * V::kWidth);
-    const auto pair =
-        V::And(V::ShiftRightBy(pairs, 2 * (g % 4)), V::SetInts(0x03030303));
+    const auto pair = PairQuad<V>(nibbles + 16 * kPanelRows, g, v);
     return V::Or(NibbleQuad<V>(nibbles, g, v), V::template ShiftLeft<4>(pair));
   }
   static typename V::Floats Scale(const uint8_t* header, const uint8_t* block,

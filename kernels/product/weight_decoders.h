@@ -149,6 +149,32 @@ struct Q4ZDecoder : NibbleDecoder<V> {
   }
 };
 
+// Quads 2·n and 2·n + 1 of nibbles and the fifth bits that follow them.
+template <class V>
+typename QuadsDecoder<V>::Packet FiveBits(const uint8_t* nibbles, int n,
+                                          int v) {
+  const typename V::Ints low = WordsAt<V>(nibbles, n, v);
+  const typename V::Ints bits = V::ShiftRight(WordsAt<V>(nibbles, 4, v), 2 * n);
+  return {
+      V::OrMasked(V::And(low, 0x0f0f0f0f), V::ShiftLeft(bits, 4), 0x10101010),
+      V::OrMasked(V::And(V::ShiftRight(low, 4), 0x0f0f0f0f),
+                  V::ShiftLeft(bits, 3), 0x10101010)};
+}
+
+template <class V>
+struct Q5_1Decoder : QuadsDecoder<V> {
+  static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ5_1);
+  static constexpr int kRunCols = 32;
+
+  static ScaleAndMin<V> LoadScales(const uint8_t* group, int, int v) {
+    return {HalfAt<V>(group, 0, v), HalfAt<V>(group, 1, v)};
+  }
+  static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group, int,
+                                                     int n, int v) {
+    return FiveBits<V>(group + kFormat.header_bytes, n, v);
+  }
+};
+
 // Groups of 256 columns: a header, then eight blocks.
 template <PackedType kType>
 const uint8_t* BlockOf(const uint8_t* group, int block) {
@@ -156,12 +182,13 @@ const uint8_t* BlockOf(const uint8_t* group, int block) {
   return group + kFormat.header_bytes + block * kFormat.block_bytes();
 }
 
-// d·scale and -dmin·min of a block of Q4_K or Q5_K; both are exact.
+// d·scale and -dmin·min, of the n-th and m-th vector of bytes of a block of
+// Q2_K, Q4_K or Q5_K; both are exact.
 template <class V>
-ScaleAndMin<V> LoadScaledMin(const uint8_t* group, const uint8_t* block,
-                             int v) {
-  const typename V::Floats scale = V::LoadUint8(BytesAt<V>(block, 0, v));
-  const typename V::Floats min = V::LoadUint8(BytesAt<V>(block, 1, v));
+ScaleAndMin<V> LoadScaledMin(const uint8_t* group, const uint8_t* block, int n,
+                             int m, int v) {
+  const typename V::Floats scale = V::LoadUint8(BytesAt<V>(block, n, v));
+  const typename V::Floats min = V::LoadUint8(BytesAt<V>(block, m, v));
   return {V::Mul(HalfAt<V>(group, 0, v), scale),
           V::Sub(V::Zero(), V::Mul(HalfAt<V>(group, 1, v), min))};
 }
@@ -171,7 +198,8 @@ struct Q4KDecoder : NibbleDecoder<V> {
   static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ4_K);
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
-    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ4_K>(group, run), v);
+    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ4_K>(group, run), 0, 1,
+                            v);
   }
   static typename V::Ints LoadPacket(const uint8_t* group, int run, int n,
                                      int v) {
@@ -186,23 +214,39 @@ struct Q5KDecoder : QuadsDecoder<V> {
   static constexpr int kRunCols = 32;
 
   static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
-    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ5_K>(group, run), v);
+    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ5_K>(group, run), 0, 1,
+                            v);
   }
   static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group,
                                                      int run, int n, int v) {
     const uint8_t* nibbles =
         BlockOf<PackedType::kQ5_K>(group, run) + 2 * kPanelRows;
-    const typename V::Ints low = WordsAt<V>(nibbles, n, v);
-    const typename V::Ints bits =
-        V::ShiftRight(WordsAt<V>(nibbles, 4, v), 2 * n);
-    return {
-        V::OrMasked(V::And(low, 0x0f0f0f0f), V::ShiftLeft(bits, 4), 0x10101010),
-        V::OrMasked(V::And(V::ShiftRight(low, 4), 0x0f0f0f0f),
-                    V::ShiftLeft(bits, 3), 0x10101010)};
+    return FiveBits<V>(nibbles, n, v);
   }
 };
 
 // A run is half a block.
+template <class V>
+struct Q2KDecoder : QuadsDecoder<V> {
+  static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ2_K);
+  static constexpr int kRunCols = 16;
+
+  static ScaleAndMin<V> LoadScales(const uint8_t* group, int run, int v) {
+    return LoadScaledMin<V>(group, BlockOf<PackedType::kQ2_K>(group, run / 2),
+                            run % 2, 2 + run % 2, v);
+  }
+  static typename QuadsDecoder<V>::Packet LoadPacket(const uint8_t* group,
+                                                     int run, int n, int v) {
+    const uint8_t* pairs =
+        BlockOf<PackedType::kQ2_K>(group, run / 2) + 4 * kPanelRows;
+    const typename V::Ints words =
+        V::ShiftRight(WordsAt<V>(pairs, run % 2, v), 4 * n);
+    return {V::And(words, 0x03030303),
+            V::And(V::ShiftRight(words, 2), 0x03030303)};
+  }
+};
+
+// The same.
 template <class V>
 struct Q6KDecoder : QuadsDecoder<V> {
   static constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ6_K);

@@ -56,6 +56,10 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
       return PackedType::kQ4_0;
     case DType::kQ4_1:
       return PackedType::kQ4_1;
+    case DType::kQ5_1:
+      return PackedType::kQ5_1;
+    case DType::kQ2_K:
+      return PackedType::kQ2_K;
     case DType::kQ4_K:
       return PackedType::kQ4_K;
     case DType::kQ5_K:
@@ -70,13 +74,12 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic) {
       return PackedType::kQ6_K;
     case DType::kQ4_Z:
       return PackedType::kQ4_Z;
+    // The same, with a scale of its own for each block of 32.
+    case DType::kIQ4_XS:
+    case DType::kMXFP4:
     case DType::kQ8_F:
       return PackedType::kQ8_F;
     // These have no layout that keeps their integers.
-    case DType::kQ5_1:
-    case DType::kQ2_K:
-    case DType::kIQ4_XS:
-    case DType::kMXFP4:
     case DType::kF8_E4M3:
     case DType::kI8:
     case DType::kI32:
@@ -105,6 +108,15 @@ PackedWeight UnpackWeight(PackedType type, const uint8_t* slice, int row,
       return {Nibble(quants, row, i) - 8, d, 0};
     case PackedType::kQ4_1:
       return {Nibble(quants, row, i), d, LoadHalf(group, kPanelRows + row)};
+    case PackedType::kQ5_1:
+      return {Nibble(quants, row, i) |
+                  UpperBit(quants + 16 * kPanelRows, row, i) << 4,
+              d, LoadHalf(group, kPanelRows + row)};
+    case PackedType::kQ2_K: {
+      const uint8_t* scale = quants + i / 16 * kPanelRows + row;
+      return {UpperPair(quants + 4 * kPanelRows, row, i), d * scale[0],
+              -(LoadHalf(group, kPanelRows + row) * scale[2 * kPanelRows])};
+    }
     case PackedType::kQ4_K:
     case PackedType::kQ5_K: {
       const int bit = type == PackedType::kQ5_K ? UpperBit(upper, row, i) : 0;

@@ -9,9 +9,9 @@
 namespace lockstep::kernels {
 
 // How weights lie in a packed matrix: those of quantized types keep their
-// integers and scales (Q5_0 and IQ4_NL as Q8_0 does, Q3_K as Q6_K), plain ones
-// are kept too for strict arithmetic and become kInt16 for fast; so do Q5_1,
-// Q2_K, IQ4_XS and MXFP4, after they were decoded.
+// integers and scales (Q5_0 and IQ4_NL as Q8_0 does, Q3_K as Q6_K, IQ4_XS and
+// MXFP4 as Q8_F), plain ones are kept too for strict arithmetic and become
+// kInt16 for fast; so does what else there is, after it was decoded.
 enum class PackedType : uint8_t {
   kF32,
   kF16,
@@ -25,9 +25,11 @@ enum class PackedType : uint8_t {
   kInt16,
   kQ4_Z,
   kQ8_F,
+  kQ5_1,
+  kQ2_K,
 };
 
-inline constexpr int kNumPackedTypes = 12;
+inline constexpr int kNumPackedTypes = 14;
 
 PackedType PackedTypeOf(DType type, Arithmetic arithmetic);
 
@@ -55,6 +57,10 @@ PackedType PackedTypeOf(DType type, Arithmetic arithmetic);
 //                          2·n and 2·n + 1.                    w ≈ scale·q
 //   Q4_Z       32    304   fp16 d[16]; uint8 zero[16]; nibbles[4][16]
 //   Q8_F       32    576   float d[16]; uint8 q[8][16][4], as Q8_0
+//   Q5_1       32    384   fp16 d[16]; fp16 m[16]; nibbles[4][16]; bits[16]
+//   Q2_K      256   1600   fp16 d[16]; fp16 dmin[16]; 8 blocks of 192 bytes:
+//                            uint8 scale[2][16]; uint8 min[2][16], of columns
+//                            0-15 and 16-31; pairs[2][16], which are all bits
 //
 // nibbles, bits and pairs are uint32 that hold the integers of stored types
 // before an offset (8, 32) is taken off:
@@ -78,9 +84,10 @@ struct PackedFormat {
 };
 
 inline constexpr PackedFormat kPackedFormats[kNumPackedTypes] = {
-    {1, 64, 0},      {1, 32, 0},     {1, 32, 0},      {32, 544, 32},
-    {32, 288, 32},   {32, 320, 64},  {256, 2368, 64}, {256, 2880, 64},
-    {256, 3360, 32}, {32, 1056, 32}, {32, 304, 48},   {32, 576, 64},
+    {1, 64, 0},      {1, 32, 0},      {1, 32, 0},      {32, 544, 32},
+    {32, 288, 32},   {32, 320, 64},   {256, 2368, 64}, {256, 2880, 64},
+    {256, 3360, 32}, {32, 1056, 32},  {32, 304, 48},   {32, 576, 64},
+    {32, 384, 64},   {256, 1600, 64},
 };
 
 inline constexpr PackedFormat FormatOfPacked(PackedType type) {
@@ -101,7 +108,7 @@ inline constexpr size_t SliceBytes(PackedType type, int cols) {
 struct PackedWeight {
   int quant;  // the offset (128, 8, 32) is taken off
   float scale;
-  float min;  // 0 but for Q4_1, Q4_K, Q5_K and Q4_Z
+  float min;  // 0 but for Q4_1, Q4_K, Q5_K, Q4_Z, Q5_1 and Q2_K
 };
 
 // Column `col` of a slice, of the panel's row `row`. Slow: the oracle of the

@@ -253,7 +253,8 @@ TEST_F(PackedInt16Test, BlocksStartAnewInEachSlice) {
 TEST_F(PackedInt16Test, QuantizedTypesStayAsTheyAre) {
   for (DType type :
        {DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ4_K, DType::kQ5_K,
-        DType::kQ6_K, DType::kQ5_0, DType::kQ3_K, DType::kIQ4_NL}) {
+        DType::kQ6_K, DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K,
+        DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
     EXPECT_EQ(PackedTypeOf(type, Arithmetic::kFast),
               PackedTypeOf(type, Arithmetic::kStrict));
   }

@@ -41,20 +41,6 @@ void StoreNibbles(const Quads& low, int row, uint8_t* nibbles) {
   }
 }
 
-// Low nibbles, then the pairs above them, as Q6_K has them.
-void StoreSixBits(const Quads& quads, int row, uint8_t* words) {
-  Quads low;
-  for (int g = 0; g < kQuads; ++g) low.word[g] = quads.word[g] & 0x0f0f0f0f;
-  StoreNibbles(low, row, words);
-  for (int h = 0; h < 2; ++h) {
-    uint32_t word = 0;
-    for (int n = 0; n < 4; ++n) {
-      word |= (quads.word[4 * h + n] >> 4 & 0x03030303) << (2 * n);
-    }
-    Store(words, (4 + h) * kPanelRows + row, word);
-  }
-}
-
 // Signed bytes.
 void StoreBytes(const uint8_t* quants, int row, uint8_t* words) {
   for (int g = 0; g < kQuads; ++g) {
@@ -81,13 +67,14 @@ Quads NibblesOfHalves(const uint8_t* bytes) {
   return quads;
 }
 
+Quads Masked(Quads quads, int shift, uint32_t mask) {
+  for (uint32_t& word : quads.word) word = word >> shift & mask;
+  return quads;
+}
+
 // Of ggml's K types: the same bits of 32 bytes.
 Quads BitsOfBytes(const uint8_t* bytes, int shift, uint32_t mask) {
-  Quads quads;
-  for (int g = 0; g < kQuads; ++g) {
-    quads.word[g] = Load<uint32_t>(bytes, g) >> shift & mask;
-  }
-  return quads;
+  return Masked(Load<Quads>(bytes), shift, mask);
 }
 
 // One function per quantized type: a stored block of one row to its place in a
@@ -124,6 +111,56 @@ void PackQ8_F(const uint8_t* block, int row, uint8_t* group) {
              group + FormatOfPacked(PackedType::kQ8_F).header_bytes);
 }
 
+// Fifth bits, one word of a row.
+void StoreBits(const Quads& bits, int row, uint8_t* words) {
+  uint32_t word = 0;
+  for (int g = 0; g < kQuads; ++g) word |= bits.word[g] << g;
+  Store(words, row, word);
+}
+
+// Pairs of bits, two words of a row.
+void StorePairs(const Quads& pairs, int row, uint8_t* words) {
+  for (int h = 0; h < 2; ++h) {
+    uint32_t word = 0;
+    for (int n = 0; n < 4; ++n) word |= pairs.word[4 * h + n] << (2 * n);
+    Store(words, h * kPanelRows + row, word);
+  }
+}
+
+void PackQ5_1(const uint8_t* block, int row, uint8_t* group) {
+  Store16(group, row, block);
+  Store16(group, kPanelRows + row, block + 2);
+  uint8_t* words = group + FormatOfPacked(PackedType::kQ5_1).header_bytes;
+  StoreNibbles(NibblesOfHalves(block + 8), row, words);
+  const uint32_t stored = Load<uint32_t>(block + 4);
+  Quads bits;
+  for (int g = 0; g < kQuads; ++g) {
+    const uint32_t four = stored >> (4 * g) & 15;
+    // Bit j to the lowest of byte j.
+    bits.word[g] = four * 0x00204081 & 0x01010101;
+  }
+  StoreBits(bits, row, words + 16 * kPanelRows);
+}
+
+// Runs of 32 columns as in quant_block.cc; two scales and minima each.
+void PackQ2K(const uint8_t* block, int row, uint8_t* group) {
+  constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ2_K);
+  Store16(group, row, block + 80);
+  Store16(group, kPanelRows + row, block + 82);
+  uint8_t* out = group + kFormat.header_bytes;
+  for (int run = 0; run < 8; ++run) {
+    for (int h = 0; h < 2; ++h) {
+      const uint8_t both = block[2 * run + h];
+      out[h * kPanelRows + row] = both & 15;
+      out[(2 + h) * kPanelRows + row] = both >> 4;
+    }
+    StorePairs(
+        BitsOfBytes(block + 16 + 32 * (run / 4), 2 * (run % 4), 0x03030303),
+        row, out + 4 * kPanelRows);
+    out += kFormat.block_bytes();
+  }
+}
+
 template <bool kFiveBits>
 void PackQ4KOrQ5K(const uint8_t* block, int row, uint8_t* group) {
   constexpr PackedFormat kFormat =
@@ -143,10 +180,8 @@ void PackQ4KOrQ5K(const uint8_t* block, int row, uint8_t* group) {
         BitsOfBytes(nibbles + 32 * (run / 2), 4 * (run % 2), 0x0f0f0f0f), row,
         words);
     if constexpr (kFiveBits) {
-      const Quads bits = BitsOfBytes(high, run, 0x01010101);
-      uint32_t word = 0;
-      for (int g = 0; g < kQuads; ++g) word |= bits.word[g] << g;
-      Store(words, 4 * kPanelRows + row, word);
+      StoreBits(BitsOfBytes(high, run, 0x01010101), row,
+                words + 16 * kPanelRows);
     }
     out += kFormat.block_bytes();
   }
@@ -159,6 +194,20 @@ void PackAsQ8_0(const uint8_t* block, int row, uint8_t* group) {
   UnpackBlock(kType, block, &unpacked);
   StoreQ8_0(block, reinterpret_cast<const uint8_t*>(unpacked.quant), row,
             group);
+}
+
+// A type of 8 bits at most whose runs of 32 have a scale each.
+template <DType kType>
+void PackAsQ8_F(const uint8_t* block, int row, uint8_t* group) {
+  constexpr PackedFormat kFormat = FormatOfPacked(PackedType::kQ8_F);
+  QuantBlock unpacked;
+  UnpackBlock(kType, block, &unpacked);
+  const auto* quants = reinterpret_cast<const uint8_t*>(unpacked.quant);
+  for (int run = 0; run < BlockValues(kType) / kBlockCols; ++run) {
+    Store(group, row, unpacked.scale[run]);
+    StoreBytes(quants + run * kBlockCols, row, group + kFormat.header_bytes);
+    group += kFormat.group_bytes;
+  }
 }
 
 // Integers of a block of Q3_K plus 32, as Q6_K has them.
@@ -185,7 +234,9 @@ void PackQ3K(const uint8_t* block, int row, uint8_t* group) {
     Store(out, row, scales[2 * run]);
     Store(out, kPanelRows + row, scales[2 * run + 1]);
     const Quads quads = SixBits(unpacked.quant + 32 * run);
-    StoreSixBits(quads, row, out + 2 * kPanelRows);
+    uint8_t* words = out + 2 * kPanelRows;
+    StoreNibbles(Masked(quads, 0, 0x0f0f0f0f), row, words);
+    StorePairs(Masked(quads, 4, 0x03030303), row, words + 16 * kPanelRows);
     out += kFormat.block_bytes();
   }
 }
@@ -203,28 +254,23 @@ void PackQ6K(const uint8_t* block, int row, uint8_t* group) {
     StoreNibbles(BitsOfBytes(block + 64 * half + 32 * (part % 2),
                              4 * (part / 2), 0x0f0f0f0f),
                  row, words);
-    const Quads pairs =
-        BitsOfBytes(block + 128 + 32 * half, 2 * part, 0x03030303);
-    for (int h = 0; h < 2; ++h) {
-      uint32_t word = 0;
-      for (int n = 0; n < 4; ++n) word |= pairs.word[4 * h + n] << (2 * n);
-      Store(words, (4 + h) * kPanelRows + row, word);
-    }
+    StorePairs(BitsOfBytes(block + 128 + 32 * half, 2 * part, 0x03030303), row,
+               words + 16 * kPanelRows);
     out += kFormat.block_bytes();
   }
 }
 
 template <PackedType kPacked, PackBlock kPackBlock>
 void PackBlocks(const StoredRows& rows, int cols, uint8_t* panel) {
-  constexpr PackedFormat kFormat = FormatOfPacked(kPacked);
-  const int blocks = cols / kFormat.group_cols;
+  const int block_cols = BlockValues(rows.type);
+  const int blocks = cols / block_cols;
   const size_t block_bytes = BlockBytes(rows.type);
   for (int b = 0; b < blocks; ++b) {
     const uint8_t* source = rows.first + b * block_bytes;
     for (int row = 0; row < rows.count; ++row, source += rows.row_bytes) {
       kPackBlock(source, row, panel);
     }
-    panel += kFormat.group_bytes;
+    panel += SliceBytes(kPacked, block_cols);
   }
 }
 
@@ -390,6 +436,10 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
       return PackBlocks<PackedType::kQ4_0, PackQ4_0>(rows, cols, panel);
     case PackedType::kQ4_1:
       return PackBlocks<PackedType::kQ4_1, PackQ4_1>(rows, cols, panel);
+    case PackedType::kQ5_1:
+      return PackBlocks<PackedType::kQ5_1, PackQ5_1>(rows, cols, panel);
+    case PackedType::kQ2_K:
+      return PackBlocks<PackedType::kQ2_K, PackQ2K>(rows, cols, panel);
     case PackedType::kQ4_K:
       return PackBlocks<PackedType::kQ4_K, PackQ4KOrQ5K<false>>(rows, cols,
                                                                 panel);
@@ -404,6 +454,14 @@ void PackPanel(PackedType type, const StoredRows& rows, int cols,
     case PackedType::kQ4_Z:
       return PackBlocks<PackedType::kQ4_Z, PackQ4_Z>(rows, cols, panel);
     case PackedType::kQ8_F:
+      if (rows.type == DType::kIQ4_XS) {
+        return PackBlocks<PackedType::kQ8_F, PackAsQ8_F<DType::kIQ4_XS>>(
+            rows, cols, panel);
+      }
+      if (rows.type == DType::kMXFP4) {
+        return PackBlocks<PackedType::kQ8_F, PackAsQ8_F<DType::kMXFP4>>(
+            rows, cols, panel);
+      }
       return PackBlocks<PackedType::kQ8_F, PackQ8_F>(rows, cols, panel);
     case PackedType::kInt16:
       return rows.type == DType::kF32
