@@ -1,11 +1,13 @@
 // For ThreadSanitizer only: Debian's Abseil is built without it, so that it
-// sees none of what absl::Mutex orders. These definitions come before the
-// library's when the program is linked, say what the mutex does, and call the
-// library's. See build:tsan in .bazelrc.
+// sees none of what absl::Mutex and absl::Notification order. These definitions
+// come before the library's when the program is linked, say what the object
+// does, and call the library's. See build:tsan in .bazelrc.
 
 #include <absl/synchronization/mutex.h>
+#include <absl/synchronization/notification.h>
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
+#include <unistd.h>
 
 namespace absl {
 ABSL_NAMESPACE_BEGIN
@@ -31,14 +33,6 @@ struct SeenCondition {
   }
 };
 
-void WaitFor(Mutex* mutex, const Condition& condition, const char* name) {
-  SeenCondition seen = {mutex, &condition};
-  const Condition wrapped(&SeenCondition::Eval, &seen);
-  __tsan_release(mutex);
-  CallLibrary<void, Mutex*, const Condition&>(name, mutex, wrapped);
-  __tsan_acquire(mutex);
-}
-
 template <typename Limit>
 bool WaitFor(Mutex* mutex, const Condition& condition, Limit limit,
              const char* name) {
@@ -50,6 +44,12 @@ bool WaitFor(Mutex* mutex, const Condition& condition, Limit limit,
   __tsan_acquire(mutex);
   return met;
 }
+
+// It runs the handler of a signal where the thread calls what it knows, and it
+// knows nothing of the library's waits: those without a limit take turns.
+constexpr Duration kTurn = Milliseconds(50);
+
+void RunSignalHandlers() { usleep(1); }
 
 }  // namespace
 
@@ -81,11 +81,12 @@ void Mutex::ReaderUnlock() {
 }
 
 void Mutex::Await(const Condition& condition) {
-  WaitFor(this, condition, "_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE");
+  while (!AwaitWithTimeout(condition, kTurn)) RunSignalHandlers();
 }
 
 void Mutex::LockWhen(const Condition& condition) {
-  WaitFor(this, condition, "_ZN4absl7debian35Mutex8LockWhenERKNS0_9ConditionE");
+  Lock();
+  Await(condition);
 }
 
 bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
@@ -100,11 +101,10 @@ bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
                  "9ConditionENS0_4TimeE");
 }
 
+// May return early.
 void CondVar::Wait(Mutex* mutex) {
-  __tsan_release(mutex);
-  CallLibrary<void, CondVar*, Mutex*>(
-      "_ZN4absl7debian37CondVar4WaitEPNS0_5MutexE", this, mutex);
-  __tsan_acquire(mutex);
+  WaitWithTimeout(mutex, kTurn);
+  RunSignalHandlers();
 }
 
 bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
@@ -114,6 +114,26 @@ bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
       this, mutex, timeout);
   __tsan_acquire(mutex);
   return timed_out;
+}
+
+// A waiter that comes late passes without the mutex.
+void Notification::Notify() {
+  __tsan_release(this);
+  CallLibrary<void, Notification*>("_ZN4absl7debian312Notification6NotifyEv",
+                                   this);
+}
+
+void Notification::WaitForNotification() const {
+  while (!WaitForNotificationWithTimeout(kTurn)) RunSignalHandlers();
+}
+
+bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
+  const bool notified = CallLibrary<bool, const Notification*, Duration>(
+      "_ZNK4absl7debian312Notification30WaitForNotificationWithTimeoutENS0_"
+      "8DurationE",
+      this, timeout);
+  if (notified) __tsan_acquire(const_cast<Notification*>(this));
+  return notified;
 }
 
 ABSL_NAMESPACE_END
