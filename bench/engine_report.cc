@@ -97,6 +97,7 @@ nlohmann::json ToJson(const EngineRow& row) {
   json["roof_tokens_per_s"] = roof;
   json["share_of_roof"] = ours.median / roof;
   json["bound"] = row.runs.front().bound;
+  json["computed_tokens"] = row.runs.front().computed_tokens;
   json["step_ms"] = PercentilesToJson(OfAllRuns(row, &RunResult::step_s));
   if (!row.runs.front().first_token_s.empty()) {
     json["first_token_ms"] =

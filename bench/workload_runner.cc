@@ -211,6 +211,7 @@ RunResult WorkloadRunner::Sum(
                              options_.ceilings);
     roof_seconds += roof.seconds;
     seconds_of[roof.bound] += roof.seconds;
+    result.computed_tokens += step.work.tokens;
     result.step_s.push_back(step.seconds);
   }
   result.tokens_per_s = tokens / seconds;

@@ -25,6 +25,7 @@ struct RunResult {
   double tokens_per_s = 0;
   double roof_tokens_per_s = 0;  // the same steps at their roofs
   std::string bound;             // what most of that time is
+  int64_t computed_tokens = 0;   // in those steps, prompts' and others
   std::vector<double> step_s;    // of those steps
   // Of every stream that came in this run.
   std::vector<double> first_token_s;
