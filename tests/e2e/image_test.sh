@@ -2,7 +2,5 @@
 # The container image holds all that the programs need: they run on its files
 # alone. Takes root, for a root file system of their own.
 set -euo pipefail
-# This test is of files; where the programs run there are no suppressions.
-[[ -z ${TSAN_OPTIONS-} ]] || export TSAN_OPTIONS=report_bugs=0
 model=$(dirname "$(realpath tests/goldens/tiny/qwen3/bf16/config.json)")
 exec deploy/docker/check.sh . "$model"

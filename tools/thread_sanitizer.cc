@@ -9,6 +9,13 @@
 #include <sanitizer/tsan_interface.h>
 #include <unistd.h>
 
+// gRPC's is without it, too: how it hands data from one thread to another is
+// not seen.
+extern "C" const char* __tsan_default_suppressions() {
+  return "race:libgrpc++.so\n"
+         "race:libgrpc.so\n";
+}
+
 namespace absl {
 ABSL_NAMESPACE_BEGIN
 namespace {
