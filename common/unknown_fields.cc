@@ -39,12 +39,26 @@ std::optional<Finding> CheckEnum(const FieldDescriptor& field, int value) {
       absl::StrCat(" is not one of ", field.enum_type()->full_name(), ".")};
 }
 
+bool IsMessage(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+}
+
+bool IsEnum(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
+}
+
+// Scalars hold nothing unknown, and looking at a map as a list of messages
+// copies it.
+bool MayHoldUnknown(const FieldDescriptor& field) {
+  if (!field.is_map()) return IsMessage(field) || IsEnum(field);
+  return MayHoldUnknown(*field.message_type()->map_value());
+}
+
 std::optional<Finding> CheckField(const Message& message,
                                   const FieldDescriptor& field) {
+  if (!MayHoldUnknown(field)) return std::nullopt;
   const Reflection& reflection = *message.GetReflection();
-  const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-  const bool is_enum = field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
-  if (!is_message && !is_enum) return std::nullopt;
+  const bool is_message = IsMessage(field);
   if (!field.is_repeated()) {
     auto finding =
         is_message ? Check(reflection.GetMessage(message, &field))
