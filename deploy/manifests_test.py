@@ -193,8 +193,29 @@ class ManifestsTest(unittest.TestCase):
                 mounts = {mount["name"]: mount for mount in pod.container.get("volumeMounts", [])}
                 self.assertEqual(set(mounts), {volume["name"] for volume in pod.spec.get("volumes", [])}, pod.name)
                 if "model" in pod.flags:
-                    self.assertTrue(pod.flags["model"].startswith(mounts["models"]["mountPath"]), pod.name)
-                    self.assertTrue(mounts["models"]["readOnly"], pod.name)
+                    folder = mounts["models"]["mountPath"]
+                    self.assertEqual(mounts["models"]["readOnly"], pod.flags["model"].startswith(f"{folder}/"), pod.name)
+
+    def test_models_of_a_hub_are_kept_in_the_volume(self):
+        hubs = 0
+        for objects, pods in self.each():
+            for pod in pods:
+                environment = {each["name"]: each for each in pod.container.get("env", [])}
+                if "model" not in pod.flags or pod.flags["model"].startswith("/"):
+                    self.assertFalse([name for name in environment if name.startswith("HF_")], pod.name)
+                    continue
+                hubs += 1
+                self.assertEqual(environment["HF_HOME"]["value"], "/models", pod.name)
+                self.assertIn("secretKeyRef", environment["HF_TOKEN"]["valueFrom"], pod.name)
+                (models,) = (volume for volume in pod.spec["volumes"] if volume["name"] == "models")
+                self.assertNotIn("image", models, pod.name)
+                (policy,) = (
+                    each
+                    for each in manifests.of_kind(objects, "NetworkPolicy")
+                    if pod.is_selected_by(each["spec"]["podSelector"]["matchLabels"])
+                )
+                self.assertIn({"ports": [{"port": 443}]}, policy["spec"]["egress"], pod.name)
+        self.assertGreater(hubs, 0)
 
     def test_files_of_tls_and_keys_are_mounted_for_the_group_alone(self):
         for _, pods in self.each():
@@ -283,6 +304,9 @@ class ChartTest(unittest.TestCase):
             ("worker.nodes=2", "must divide tensorParallelSize"),
             ("model.volume.hostPath.path=/var/lib/models", "volume"),
             ("model.path=/models/m.gguf", "path"),
+            ("model.path=", "exactly one of path and hub.name"),
+            ("model.hub.name=owner/model", "exactly one of path and hub.name"),
+            ("model.hub.name=model", "name"),
             ("routes.http.enabled=true", "parents"),
             ("tls.internal.issuer.kind=Issuer", "issuer"),
             ("tls.clients.secret=Not_One", "secret"),

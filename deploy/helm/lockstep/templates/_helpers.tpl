@@ -18,8 +18,31 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 
+{{- /* What --model is: in the volume, or of a hub. */ -}}
 {{- define "lockstep.model" -}}
-/models/{{ .Values.model.path }}
+{{- $model := .Values.model -}}
+{{- if eq (empty $model.path) (empty $model.hub.name) -}}
+{{- fail "model: exactly one of path and hub.name must be set" -}}
+{{- end -}}
+{{ $model.hub.name | default (printf "/models/%s" $model.path) }}
+{{- end -}}
+
+{{- define "lockstep.modelMount" -}}
+{name: models, mountPath: /models, readOnly: {{ empty .Values.model.hub.name }}}
+{{- end -}}
+
+{{- /* Of a hub's model, whose files are kept in the volume. */ -}}
+{{- define "lockstep.hubEnvironment" -}}
+- {name: HF_HOME, value: /models}
+{{- with .Values.model.hub.endpoint }}
+- {name: HF_ENDPOINT, value: {{ quote . }}}
+{{- end }}
+{{- with .Values.model.hub.token }}
+{{- if .secret }}
+- name: HF_TOKEN
+  valueFrom: {secretKeyRef: {name: {{ .secret }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- /* preStop + drain + margin: nothing is killed that could still end. */ -}}
@@ -85,7 +108,11 @@ timeoutSeconds: 5
 
 {{- define "lockstep.modelVolume" -}}
 {{- $volume := deepCopy .Values.model.volume -}}
-{{- with $volume.persistentVolumeClaim }}{{ $_ := set . "readOnly" true }}{{ end -}}
+{{- $isCache := not (empty .Values.model.hub.name) -}}
+{{- if and $isCache $volume.image -}}
+{{- fail "model.volume: an image can not be written to, which the files of model.hub are" -}}
+{{- end -}}
+{{- with $volume.persistentVolumeClaim }}{{ $_ := set . "readOnly" (not $isCache) }}{{ end -}}
 name: models
 {{ toYaml $volume }}
 {{- end -}}
@@ -114,6 +141,14 @@ tls_client_ca: /tls/ca.crt
   whenUnsatisfiable: ScheduleAnyway
   labelSelector: {matchLabels: {{ toJson $.selector }}}
 {{- end }}
+{{- end -}}
+
+{{- /* Of a NetworkPolicy: the way to the hub, wherever that is. */ -}}
+{{- define "lockstep.hubEgress" -}}
+- ports:
+    {{- range .Values.networkPolicy.hubPorts }}
+    - {port: {{ . }}}
+    {{- end }}
 {{- end -}}
 
 {{- /* Of a NetworkPolicy: who may read metrics. */ -}}

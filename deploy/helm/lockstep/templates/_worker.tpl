@@ -22,10 +22,16 @@ spec:
   {{- end }}
   containers:
     - {{ include "lockstep.container" (dict "root" .root "name" "worker" "values" $worker) | nindent 6 | trim }}
-      {{- if .several }}
+      {{- $isOfHub := not (empty .root.Values.model.hub.name) }}
+      {{- if or .several $isOfHub }}
       env:
+        {{- if .several }}
         - name: POD_NAME
           valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        {{- end }}
+        {{- if $isOfHub }}
+        {{- include "lockstep.hubEnvironment" .root | nindent 8 }}
+        {{- end }}
       {{- end }}
       args: {{- include "lockstep.flags" (merge (deepCopy $worker.flags) .flags) | trim | nindent 8 }}
       ports:
@@ -42,7 +48,7 @@ spec:
       readinessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "readiness" "period" 5 "failures" 2) | nindent 8 }}
       livenessProbe: {{- include "lockstep.probe" (dict "port" 50053 "service" "liveness" "period" 10 "failures" 6) | nindent 8 }}
       volumeMounts:
-        - {name: models, mountPath: /models, readOnly: true}
+        - {{ include "lockstep.modelMount" .root }}
         {{- if .root.Values.tls.internal.enabled }}
         - {name: tls, mountPath: /tls, readOnly: true}
         {{- end }}
