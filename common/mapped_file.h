@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
 #include <cstdint>
@@ -22,6 +23,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   absl::Span<const uint8_t> bytes() const { return bytes_; }
+  absl::string_view text() const {
+    return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
+  }
   const std::string& path() const { return path_; }
 
   // Gives back the memory that holds what was read of it; what is read again is

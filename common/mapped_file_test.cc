@@ -24,12 +24,14 @@ TEST(MappedFile, ShowsTheBytesOfTheFile) {
   const auto file = MappedFile::Open(WriteFile("three", "abc"));
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_THAT((*file)->bytes(), ElementsAre('a', 'b', 'c'));
+  EXPECT_EQ((*file)->text(), "abc");
 }
 
 TEST(MappedFile, AnEmptyFileHasNoBytes) {
   const auto file = MappedFile::Open(WriteFile("empty", ""));
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE((*file)->bytes().empty());
+  EXPECT_TRUE((*file)->text().empty());
 }
 
 // Of this process, backed by files.

@@ -3,7 +3,7 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 
-#include <set>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -26,46 +26,88 @@ std::string CutError(const std::string& words) {
   return RepairUtf8(words.substr(0, kMaxErrorBytes)) + "…";
 }
 
-// Watches the parser; what is too deep is dropped as it comes.
-class Strictness {
+// Makes the value of what the parser finds; false stops it. nlohmann's own
+// parser with a callback looks through all that an object lies in when the
+// object ends, which takes time that grows with the square of a text.
+class Builder : public nlohmann::json_sax<json> {
  public:
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-        if (depth >= kMaxDepth) return TooDeep();
-        keys_.resize(depth + 2);
-        keys_[depth + 1].clear();
-        return true;
-      case json::parse_event_t::array_start:
-        return depth < kMaxDepth || TooDeep();
-      case json::parse_event_t::key: {
-        // Keys come even of an object that was dropped as too deep.
-        if (depth > kMaxDepth) return true;
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys_[depth].insert(key).second && error_.empty()) {
-          error_ = absl::StrCat("the key \"",
-                                absl::Utf8SafeCHexEscape(key.substr(0, 100)),
-                                "\" is there twice");
-        }
-        return true;
-      }
-      default:
-        return true;
-    }
-  }
-
-  // Empty where there was none.
+  json& value() { return value_; }
+  // What is wrong, after the name of the text.
   const std::string& error() const { return error_; }
 
+  bool null() override { return Add(nullptr) != nullptr; }
+  bool boolean(bool value) override { return Add(value) != nullptr; }
+  bool number_integer(number_integer_t value) override {
+    return Add(value) != nullptr;
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return Add(value) != nullptr;
+  }
+  bool number_float(number_float_t value, const string_t&) override {
+    return Add(value) != nullptr;
+  }
+  bool string(string_t& value) override {
+    return Add(std::move(value)) != nullptr;
+  }
+  bool binary(binary_t&) override { return false; }  // there is none in texts
+  bool start_object(size_t) override { return Open(json::object()); }
+  bool start_array(size_t) override { return Open(json::array()); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+
+  bool key(string_t& key) override {
+    auto& members = open_.back()->get_ref<json::object_t&>();
+    const auto [member, is_new] = members.emplace(key, nullptr);
+    member_ = &member->second;
+    return is_new ||
+           Fail(absl::StrCat(" is refused: the key \"",
+                             absl::Utf8SafeCHexEscape(key.substr(0, 100)),
+                             "\" is there twice."));
+  }
+
+  bool parse_error(size_t, const std::string&,
+                   const nlohmann::detail::exception& error) override {
+    return Fail(
+        absl::StrCat(" is not valid JSON: ", CutError(error.what()), "."));
+  }
+
  private:
-  bool TooDeep() {
-    if (error_.empty()) {
-      error_ = absl::StrCat("it is nested deeper than ", kMaxDepth, " levels");
+  // Where it is then, until its parent gets the next.
+  json* Add(json value) {
+    json* const place = open_.empty()               ? &value_
+                        : open_.back()->is_object() ? member_
+                                                    : AddItem(open_.back());
+    *place = std::move(value);
+    return place;
+  }
+
+  static json* AddItem(json* array) {
+    array->push_back(nullptr);
+    return &array->back();
+  }
+
+  bool Open(json value) {
+    if (open_.size() == kMaxDepth) {
+      return Fail(absl::StrCat(" is refused: it is nested deeper than ",
+                               kMaxDepth, " levels."));
     }
+    open_.push_back(Add(std::move(value)));
+    return true;
+  }
+
+  bool Close() {
+    open_.pop_back();
+    return true;
+  }
+
+  bool Fail(std::string error) {
+    error_ = std::move(error);
     return false;
   }
 
-  std::vector<std::set<std::string>> keys_;  // of the open objects, by depth
+  json value_;
+  std::vector<json*> open_;  // each in the one before it
+  json* member_ = nullptr;   // of the innermost one, whose key came last
   std::string error_;
 };
 
@@ -73,30 +115,24 @@ class Strictness {
 
 absl::StatusOr<json> ParseStrictJson(absl::string_view text,
                                      const std::string& name) {
-  Strictness strictness;
-  const auto watch = [&strictness](int depth, json::parse_event_t event,
-                                   json& parsed) {
-    return strictness(depth, event, parsed);
-  };
-  json value;
-  try {
-    value = json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, " is not valid JSON: ", CutError(error.what()), "."));
+  Builder builder;
+  if (json::sax_parse(text.begin(), text.end(), &builder)) {
+    return std::move(builder.value());
   }
-  if (strictness.error().empty()) return value;
-  return absl::InvalidArgumentError(
-      absl::StrCat(name, " is refused: ", strictness.error(), "."));
+  return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
 }
 
 absl::StatusOr<json> ReadStrictJson(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  const auto bytes = file->bytes();
-  return ParseStrictJson(
-      absl::string_view(reinterpret_cast<const char*>(bytes.data()),
-                        bytes.size()),
-      path);
+  return ParseStrictJson(file->text(), path);
+}
+
+absl::StatusOr<json> ReadStrictJsonObject(const std::string& path) {
+  auto value = ReadStrictJson(path);
+  if (absl::IsNotFound(value.status())) return json::object();
+  if (!value.ok() || value->is_object()) return value;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, " holds no JSON object."));
 }
 
 }  // namespace lockstep

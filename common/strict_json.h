@@ -18,4 +18,8 @@ absl::StatusOr<nlohmann::json> ParseStrictJson(absl::string_view text,
 // The JSON of a file, whose path is its name. NOT_FOUND where there is none.
 absl::StatusOr<nlohmann::json> ReadStrictJson(const std::string& path);
 
+// The object of a file, an empty one where there is no file. INVALID_ARGUMENT
+// where it holds something else.
+absl::StatusOr<nlohmann::json> ReadStrictJsonObject(const std::string& path);
+
 }  // namespace lockstep

@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
 namespace lockstep {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
 
 TEST(StrictJson, ParsesWhatIsWellFormed) {
@@ -47,7 +53,7 @@ TEST(StrictJson, RefusesTheRestByNameAndPlace) {
        "nested deeper than 32 levels"},
       {NestedObjects(33), "nested deeper than 32 levels"},
       {NestedObjects(4000), "nested deeper than 32 levels"},
-      {std::string(1 << 20, '['), "f.json is not valid JSON"},
+      {std::string(1 << 20, '['), "nested deeper than 32 levels"},
       {std::string(1 << 18, '[') + std::string(1 << 18, ']'),
        "nested deeper than 32 levels"},
   };
@@ -59,6 +65,17 @@ TEST(StrictJson, RefusesTheRestByNameAndPlace) {
   }
 }
 
+// In a time that grows with the square of it this would take hours.
+TEST(StrictJson, ManyObjectsTakeNoLongerThanOtherValues) {
+  std::string items = "[", members = "{";
+  for (int i = 0; i < 1'000'000; ++i) {
+    items += i == 0 ? "{}" : ",{}";
+    members += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{}";
+  }
+  EXPECT_EQ(ParseStrictJson(items + "]", "f.json")->size(), 1'000'000);
+  EXPECT_EQ(ParseStrictJson(members + "}", "f.json")->size(), 1'000'000);
+}
+
 TEST(StrictJson, WhatIsWrongIsNotRepeatedWhole) {
   const std::string digits(1 << 20, '9'), open = "\"" + digits;
   for (const std::string& text : {digits, "[-" + digits + "]", open}) {
@@ -66,6 +83,20 @@ TEST(StrictJson, WhatIsWrongIsNotRepeatedWhole) {
     EXPECT_FALSE(value.ok());
     EXPECT_LT(value.status().message().size(), 250);
   }
+}
+
+TEST(StrictJson, AFilesObjectMayBeAbsentButNothingElse) {
+  const std::string path = ::testing::TempDir() + "object.json";
+  const auto read = [&path](const char* text) {
+    std::ofstream(path) << text;
+    return ReadStrictJsonObject(path);
+  };
+  std::filesystem::remove(path);
+  EXPECT_EQ(ReadStrictJsonObject(path).value(), json::object());
+  EXPECT_EQ(read(R"({"a": 1})").value(), json({{"a", 1}}));
+  EXPECT_THAT(std::string(read("[]").status().message()),
+              HasSubstr("object.json holds no JSON object."));
+  EXPECT_FALSE(read("{").ok());
 }
 
 TEST(StrictJson, TakesNestingUpToTheLimit) {

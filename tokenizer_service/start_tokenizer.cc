@@ -28,8 +28,7 @@ absl::StatusOr<std::optional<std::string>> ReadChatTemplate(
   };
   const auto file = MappedFile::Open(path);
   if (!file.ok()) return in_flag(file.status());
-  const auto bytes = (*file)->bytes();
-  std::string source(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string source((*file)->text());
   const auto compiled = ChatTemplate::Compile(source, {});
   if (!compiled.ok()) return in_flag(compiled.status());
   return std::optional<std::string>(std::move(source));

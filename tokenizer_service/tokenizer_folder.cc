@@ -25,11 +25,6 @@ using Json = nlohmann::json;
 // More ids than any model has; a file that says so is mistaken.
 constexpr uint64_t kMaxVocabularySize = 1 << 24;
 
-absl::string_view TextOf(const MappedFile& file) {
-  return absl::string_view(reinterpret_cast<const char*>(file.bytes().data()),
-                           file.bytes().size());
-}
-
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(path, ": ", status.message()));
@@ -38,17 +33,6 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
 bool Exists(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);
-}
-
-// An empty object where there is no such file.
-absl::StatusOr<Json> ReadObject(const std::string& path) {
-  if (!Exists(path)) return Json::object();
-  LOCKSTEP_ASSIGN_OR_RETURN(Json object, ReadStrictJson(path));
-  if (!object.is_object()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " holds no JSON object."));
-  }
-  return object;
 }
 
 // A special token is its text or an object with it.
@@ -134,20 +118,21 @@ absl::StatusOr<std::optional<std::string>> ChooseTemplate(
   const std::string jinja = folder + "/chat_template.jinja";
   if (!Exists(jinja)) return in_config;
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(jinja));
-  if (in_config->has_value() && **in_config != TextOf(*file)) {
+  if (in_config->has_value() && **in_config != file->text()) {
     notes->push_back(
         "chat_template.jinja and tokenizer_config.json have different chat "
         "templates: that of chat_template.jinja counts.");
   }
-  return std::optional<std::string>(TextOf(*file));
+  return std::optional<std::string>(file->text());
 }
 
 absl::StatusOr<HfTokenizer::Settings> ReadSettings(const std::string& folder,
                                                    const Json& model_config,
                                                    Notes* notes) {
   HfTokenizer::Settings settings;
-  LOCKSTEP_ASSIGN_OR_RETURN(const Json tokenizer_config,
-                            ReadObject(folder + "/tokenizer_config.json"));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Json tokenizer_config,
+      ReadStrictJsonObject(folder + "/tokenizer_config.json"));
   settings.special_tokens = SpecialTokens(tokenizer_config);
   LOCKSTEP_ASSIGN_OR_RETURN(settings.chat_template,
                             ChooseTemplate(folder, tokenizer_config, notes));
@@ -159,7 +144,8 @@ absl::StatusOr<HfTokenizer::Settings> ReadSettings(const std::string& folder,
 
   // Either's, as the worker does it.
   const std::string generation_path = folder + "/generation_config.json";
-  LOCKSTEP_ASSIGN_OR_RETURN(const Json generation, ReadObject(generation_path));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Json generation,
+                            ReadStrictJsonObject(generation_path));
   for (const auto& [path, config] : {std::pair{&generation_path, &generation},
                                      std::pair{&model_path, &model_config}}) {
     const auto eos = EosTokenIds(*config);
@@ -209,11 +195,11 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFolder(
   const std::string path = folder + "/tokenizer.json";
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   LOCKSTEP_ASSIGN_OR_RETURN(const Json model_config,
-                            ReadObject(folder + "/config.json"));
+                            ReadStrictJsonObject(folder + "/config.json"));
   LOCKSTEP_ASSIGN_OR_RETURN(HfTokenizer::Settings settings,
                             ReadSettings(folder, model_config, notes));
   if (chat_template.has_value()) settings.chat_template = chat_template;
-  auto tokenizer = HfTokenizer::Create(TextOf(*file), settings);
+  auto tokenizer = HfTokenizer::Create(file->text(), settings);
   if (!tokenizer.ok()) return InFile(path, tokenizer.status());
   CompareIds((*tokenizer)->info(), settings, model_config, notes);
   return *std::move(tokenizer);

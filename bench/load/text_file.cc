@@ -12,7 +12,7 @@ namespace lockstep::bench {
 
 absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
-  return std::string(file->bytes().begin(), file->bytes().end());
+  return std::string(file->text());
 }
 
 absl::Status WriteTextFile(const std::string& path, absl::string_view text) {

@@ -24,22 +24,15 @@ struct Files {
   json tokenizer;
 };
 
-absl::StatusOr<json> ReadObject(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return json::object();
-  LOCKSTEP_ASSIGN_OR_RETURN(json object, ReadStrictJson(path));
-  if (object.is_object()) return object;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, " holds no JSON object."));
-}
-
 absl::StatusOr<Files> ReadFiles(const std::string& folder) {
   Files files;
-  LOCKSTEP_ASSIGN_OR_RETURN(files.config, ReadObject(folder + "/config.json"));
-  LOCKSTEP_ASSIGN_OR_RETURN(files.generation,
-                            ReadObject(folder + "/generation_config.json"));
-  LOCKSTEP_ASSIGN_OR_RETURN(files.tokenizer,
-                            ReadObject(folder + "/tokenizer_config.json"));
+  LOCKSTEP_ASSIGN_OR_RETURN(files.config,
+                            ReadStrictJsonObject(folder + "/config.json"));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      files.generation,
+      ReadStrictJsonObject(folder + "/generation_config.json"));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      files.tokenizer, ReadStrictJsonObject(folder + "/tokenizer_config.json"));
   const auto text = files.config.find("text_config");
   if (text != files.config.end() && text->is_object()) {
     files.config = json(*text);

@@ -9,10 +9,8 @@ namespace lockstep {
 absl::StatusOr<std::string> BuildId() {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto binary,
                             MappedFile::Open("/proc/self/exe"));
-  const auto bytes = binary->bytes();
   DigestBuilder builder;
-  builder.Add(absl::string_view(reinterpret_cast<const char*>(bytes.data()),
-                                bytes.size()));
+  builder.Add(binary->text());
   return ToHex(builder.Finish());
 }
 
