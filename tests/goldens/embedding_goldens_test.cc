@@ -3,6 +3,7 @@
 // way.
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 #include <absl/types/span.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +17,9 @@
 #include "tests/goldens/number_file.h"
 #include "tests/testing/engine_group.h"
 #include "tests/testing/output_recorder.h"
+#include "tests/testing/safetensors_writer.h"
+#include "tests/testing/write_file.h"
+#include "worker/checkpoint/safetensors_folder.h"
 #include "worker/core/step_result.h"
 #include "worker/scheduler/scheduler.h"
 #include "worker/weights/model_files.h"
@@ -166,6 +170,46 @@ TEST(EmbeddingGoldens, AgreeForEveryArchitecture) {
     }
   }
   EXPECT_EQ(models, 2 * 21);
+}
+
+// An fp32 model as transformers' class without a head saves it: no lm_head, and
+// the names of all else without "model.".
+std::string WithoutHead(const std::string& folder) {
+  const std::string copy = absl::StrCat(::testing::TempDir(), "without_head");
+  std::filesystem::remove_all(copy);
+  std::filesystem::create_directories(copy);
+  std::filesystem::copy_file(folder + "/config.json", copy + "/config.json");
+  const auto source = SafetensorsFolder::Open(folder);
+  EXPECT_TRUE(source.ok()) << source.status();
+  testing::SafetensorsWriter writer;
+  for (const std::string& name : (*source)->Names()) {
+    if (name == "lm_head.weight") continue;
+    const auto tensor = (*source)->Get(name);
+    writer.AddTensor(absl::StripPrefix(name, "model."), "F32", tensor->shape,
+                     {reinterpret_cast<const char*>(tensor->bytes.data()),
+                      tensor->bytes.size()});
+  }
+  testing::WriteFile(copy + "/model.safetensors", writer.Finish());
+  return copy;
+}
+
+TEST(EmbeddingGoldens, WithoutAHeadEveryBitIsTheSame) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("tests/goldens/tiny")) {
+    const std::string folder = entry.path().string();
+    SCOPED_TRACE(folder);
+    const Golden golden = Read(folder + "/goldens.fp32.safetensors");
+    const auto whole = OpenModel(folder + "/fp32", golden.max_context);
+    const auto base =
+        OpenModel(WithoutHead(folder + "/fp32"), golden.max_context);
+    ASSERT_TRUE(whole.ok() && base.ok()) << base.status();
+    EXPECT_EQ(base->config.has_head, whole->config.tied_embeddings);
+    Embedder with_head(*whole, /*ranks=*/1), without(*base, /*ranks=*/1);
+    for (const auto& kind : AllKinds(golden.hidden_size)) {
+      EXPECT_EQ(without.Embed(golden.ids, kind),
+                with_head.Embed(golden.ids, kind));
+    }
+  }
 }
 
 TEST(EmbeddingGoldens, RanksAndThePrefixCacheChangeNoBit) {

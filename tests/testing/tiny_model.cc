@@ -3,6 +3,7 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <cmath>
@@ -175,7 +176,8 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
     }
   }
   add("model.norm.weight", {hidden});
-  if (!model.tied_embeddings) add("lm_head.weight", {model.vocab_size, hidden});
+  if (!model.tied_embeddings && !model.without_head)
+    add("lm_head.weight", {model.vocab_size, hidden});
   return tensors;
 }
 
@@ -184,25 +186,28 @@ nlohmann::json MakeHuggingFaceConfig(const TinyModel& model) {
       {"gemma3", "Gemma3"},     {"llama", "Llama"}, {"mistral", "Mistral"},
       {"olmo2", "Olmo2"},       {"phi3", "Phi3"},   {"qwen2", "Qwen2"},
       {"qwen2moe", "Qwen2Moe"}, {"qwen3", "Qwen3"}, {"smollm3", "SmolLM3"}};
-  nlohmann::json config = {
-      {"architectures", {kNames.at(model.architecture) + "ForCausalLM"}},
-      {"model_type", model.architecture},
-      {"attention_bias", false},
-      {"bos_token_id", model.bos_token_id},
-      {"eos_token_id", model.eos_token_id},
-      {"head_dim", model.head_dim},
-      {"hidden_act", "silu"},
-      {"hidden_size", model.hidden_size},
-      {"intermediate_size", model.intermediate_size},
-      {"max_position_embeddings", model.max_context},
-      {"num_attention_heads", model.num_heads},
-      {"num_hidden_layers", model.num_layers},
-      {"num_key_value_heads", model.num_kv_heads},
-      {"rms_norm_eps", 1e-6},
-      {"rope_theta", model.rope_theta},
-      {"rope_scaling", nullptr},
-      {"tie_word_embeddings", model.tied_embeddings},
-      {"vocab_size", model.vocab_size}};
+  const std::string base =
+      model.architecture == "gemma3" ? "TextModel" : "Model";
+  nlohmann::json config = {{"architectures",
+                            {kNames.at(model.architecture) +
+                             (model.without_head ? base : "ForCausalLM")}},
+                           {"model_type", model.architecture},
+                           {"attention_bias", false},
+                           {"bos_token_id", model.bos_token_id},
+                           {"eos_token_id", model.eos_token_id},
+                           {"head_dim", model.head_dim},
+                           {"hidden_act", "silu"},
+                           {"hidden_size", model.hidden_size},
+                           {"intermediate_size", model.intermediate_size},
+                           {"max_position_embeddings", model.max_context},
+                           {"num_attention_heads", model.num_heads},
+                           {"num_hidden_layers", model.num_layers},
+                           {"num_key_value_heads", model.num_kv_heads},
+                           {"rms_norm_eps", 1e-6},
+                           {"rope_theta", model.rope_theta},
+                           {"rope_scaling", nullptr},
+                           {"tie_word_embeddings", model.tied_embeddings},
+                           {"vocab_size", model.vocab_size}};
   if (model.window > 0) config["sliding_window"] = model.window;
   if (model.architecture == "gemma3") {
     config["hidden_act"] = "gelu_pytorch_tanh";
@@ -238,9 +243,12 @@ void WriteHuggingFaceFolder(const TinyModel& model, const std::string& folder,
     SafetensorsWriter writer;
     for (; next < tensors.size() * (i + 1) / num_files; ++next) {
       const TinyTensor& tensor = tensors[next];
-      writer.AddTensor(tensor.name, SafetensorsType(StoredType(model, tensor)),
+      const std::string stored_name(
+          model.without_head ? absl::StripPrefix(tensor.name, "model.")
+                             : tensor.name);
+      writer.AddTensor(stored_name, SafetensorsType(StoredType(model, tensor)),
                        tensor.shape, StoredBytes(model, tensor));
-      weight_map[tensor.name] = name;
+      weight_map[stored_name] = name;
     }
     WriteFile(folder + "/" + name, writer.Finish());
   }

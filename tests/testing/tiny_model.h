@@ -38,6 +38,9 @@ struct TinyModel {
   bool llama3_rope = false;  // scaled by 8 from 64 positions
   int window = 0;            // of mistral and phi3; 0: none
   bool tied_embeddings = false;
+  // In folders: as transformers' class of the decoder alone saves it, by names
+  // without "model.".
+  bool without_head = false;
   int bos_token_id = 1;
   int eos_token_id = 2;
   uint64_t seed = 1;

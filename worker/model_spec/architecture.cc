@@ -2,6 +2,7 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <iterator>
@@ -43,6 +44,7 @@ constexpr Architecture kArchitectures[] = {
     {.name = "gemma3",
      .gguf_name = "gemma3",
      .hugging_face_name = "Gemma3ForCausalLM",
+     .base_name = "Gemma3TextModel",
      .multimodal_name = "Gemma3ForConditionalGeneration",
      .text_model_type = "gemma3_text",
      .windows = Windows::kAlways,
@@ -163,6 +165,14 @@ constexpr Architecture kArchitectures[] = {
      .has_no_rope_layers = true},
 };
 
+bool IsBaseNameOf(absl::string_view name, const Architecture& architecture) {
+  if (architecture.base_name != nullptr) return name == architecture.base_name;
+  return absl::ConsumePrefix(&name,
+                             absl::StripSuffix(architecture.hugging_face_name,
+                                               "ForCausalLM")) &&
+         name == "Model";
+}
+
 }  // namespace
 
 bool Architecture::Takes(absl::string_view option) const {
@@ -176,7 +186,8 @@ const Architecture* FindHuggingFaceArchitecture(absl::string_view name,
                                                 bool* multimodal) {
   for (const Architecture& architecture : kArchitectures) {
     *multimodal = !name.empty() && name == architecture.multimodal_name;
-    if (*multimodal || name == architecture.hugging_face_name) {
+    if (*multimodal || name == architecture.hugging_face_name ||
+        IsBaseNameOf(name, architecture)) {
       return &architecture;
     }
   }

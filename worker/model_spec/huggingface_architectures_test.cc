@@ -65,6 +65,27 @@ TEST(HuggingFaceArchitectures, GemmaHasTwoKindsOfLayersInBothStyles) {
   }
 }
 
+TEST(HuggingFaceArchitectures, ThatOfAClassWithoutAHeadIsTheSame) {
+  for (const auto& [name, architecture] : {std::pair{"LlamaModel", "llama"},
+                                           {"MistralModel", "mistral"},
+                                           {"Qwen2Model", "qwen2"},
+                                           {"Qwen3Model", "qwen3"}}) {
+    const auto read = ConfigFromHuggingFace(ConfigNamed(name), "config.json");
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->architecture, architecture);
+  }
+  json gemma = Gemma3();
+  gemma["architectures"] = {"Gemma3TextModel"};
+  EXPECT_TRUE(ConfigFromHuggingFace(gemma, "config.json").ok());
+  for (const char* other : {"Gemma3Model", "Model", "LlamaTextModel",
+                            "LlamaModelForCausalLM", "BertModel"}) {
+    EXPECT_THAT(
+        std::string(
+            ConfigFromHuggingFace(ConfigNamed(other), "").status().message()),
+        HasSubstr("which is not supported"));
+  }
+}
+
 // As published for Gemma 3 4B: what its class has by default is left out.
 json Gemma3WithVision() {
   return {{"architectures", {"Gemma3ForConditionalGeneration"}},

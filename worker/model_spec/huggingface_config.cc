@@ -54,6 +54,9 @@ absl::Status RefuseOptions(const JsonFields& fields,
       return fields.Unsupported(name, "only false is");
     }
   }
+  LOCKSTEP_ASSIGN_OR_RETURN(const bool is_causal,
+                            fields.BoolOr("is_causal", true));
+  if (!is_causal) return fields.Unsupported("is_causal", "only true is");
   for (const char* name : {"attn_logit_softcapping", "final_logit_softcapping",
                            "query_pre_attn_scalar", "num_experts",
                            "num_local_experts", "clip_qkv", "adapter_config"}) {

@@ -286,10 +286,11 @@ TEST(HuggingFaceConfig, RefusesWhatIsNotSupportedByName) {
       "(Qwen3ForCausalLM)";
   const BadConfig cases[] = {
       {"architectures", {"FalconForCausalLM"}, "\"FalconForCausalLM\""},
-      {"architectures", {"LlamaModel"}, supported},
+      {"architectures", {"LlamaForMaskedLM"}, supported},
       {"architectures", {"llama"}, supported},
       {"attention_bias", true, "\"attention_bias\" is true, which is not"},
       {"mlp_bias", true, "\"mlp_bias\""},
+      {"is_causal", false, "only true is"},
       {"hidden_act", "gelu",
        "\"hidden_act\" is \"gelu\", which is not "
        "supported; only silu is"},

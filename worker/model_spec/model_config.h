@@ -95,6 +95,7 @@ struct ModelConfig {
   bool fused_qkv = false;        // q, k and v are one tensor
   bool fused_gate_up = false;    // and so are gate and up
   bool tied_embeddings = false;  // the head is the embedding
+  bool has_head = true;          // false: it makes embeddings alone
   float embedding_scale = 1;
   float query_scale = 0;     // of scores; 1/√head_dim in most models
   float score_cap = 0;       // cap·tanh(score / cap); 0: none

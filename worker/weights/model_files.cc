@@ -72,28 +72,50 @@ class Opener {
     LOCKSTEP_ASSIGN_OR_RETURN(model_.config,
                               ConfigFromHuggingFace(config, config_path));
     const std::string generation_path = path_ + "/generation_config.json";
-    const auto generation = ReadStrictJson(generation_path);
-    if (generation.ok()) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          MergeGenerationConfig(*generation, generation_path, &model_.config));
-    } else if (!absl::IsNotFound(generation.status())) {
-      return generation.status();
-    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto generation,
+                              ReadStrictJsonObject(generation_path));
+    LOCKSTEP_RETURN_IF_ERROR(
+        MergeGenerationConfig(generation, generation_path, &model_.config));
     model_.embedding =
         ReadEmbeddingFiles(path_, config, model_.config.hidden_size);
     LOCKSTEP_ASSIGN_OR_RETURN(const auto quantization,
                               ReadQuantizationConfig(config, config_path));
     if (options_.random) return MakeRandom(quantization.has_value());
     LOCKSTEP_ASSIGN_OR_RETURN(model_.tensors, SafetensorsFolder::Open(path_));
-    if (model_.config.multimodal) {
-      model_.tensors = std::make_unique<TextPart>(std::move(model_.tensors));
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool is_base, TakeTextPart());
+    if (quantization.has_value()) {
+      format_ = quantization->text;
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          model_.tensors, QuantizedCheckpoint::Create(std::move(model_.tensors),
+                                                      *quantization));
     }
-    if (!quantization.has_value()) return absl::OkStatus();
-    format_ = quantization->text;
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        model_.tensors,
-        QuantizedCheckpoint::Create(std::move(model_.tensors), *quantization));
-    return absl::OkStatus();
+    return is_base ? FindHead() : absl::OkStatus();
+  }
+
+  // Whether the model was saved without its head, or might have been.
+  absl::StatusOr<bool> TakeTextPart() {
+    if (model_.config.multimodal) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          model_.tensors, TextPart::OfVisionModel(std::move(model_.tensors)));
+      return false;
+    }
+    LOCKSTEP_ASSIGN_OR_RETURN(const bool is_base, IsBaseModel(*model_.tensors));
+    if (is_base) {
+      LOCKSTEP_ASSIGN_OR_RETURN(model_.tensors,
+                                TextPart::OfBase(std::move(model_.tensors)));
+    }
+    return is_base;
+  }
+
+  absl::Status FindHead() {
+    ModelConfig& config = model_.config;
+    config.has_head =
+        config.tied_embeddings || model_.tensors->Get(kHeadName).ok();
+    if (config.has_head || model_.embedding.ok()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, " has neither an output head, ", kHeadName,
+                     ", nor what embeddings are made with: ",
+                     model_.embedding.status().message()));
   }
 
   absl::Status OpenGguf() {

@@ -122,6 +122,7 @@ class Loader {
   }
 
   absl::StatusOr<PackedMatrix> Head() const {
+    if (!config_.has_head) return PackedMatrix();
     return Rows({{config_.tied_embeddings ? kEmbeddingName : kHeadName,
                   VocabRange(shard_, config_)}},
                 arithmetic_);

@@ -58,7 +58,8 @@ struct ModelWeights {
   kernels::WeightArena arena;  // of the matrices
   std::vector<LayerWeights> layers;
   std::vector<float> final_norm;  // [hidden]
-  // [vocab_rows without padding, hidden]; this rank's rows of the head.
+  // [vocab_rows without padding, hidden]; this rank's rows of the head, if the
+  // model has one.
   kernels::PackedMatrix head;
 };
 

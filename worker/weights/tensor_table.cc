@@ -137,7 +137,7 @@ std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
       {kEmbeddingName, {config.vocab_size, hidden}},
       {kFinalNormName, {hidden}},
   };
-  if (!config.tied_embeddings) {
+  if (config.has_head && !config.tied_embeddings) {
     specs.push_back({kHeadName, {config.vocab_size, hidden}});
   }
   for (int layer = 0; layer < config.num_layers; ++layer) {
