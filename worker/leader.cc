@@ -72,7 +72,8 @@ WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
     facts.limits.embedding = facts.model.embedding();
   }
   facts.limits.no_embedding = facts.model.no_embedding();
-  facts.limits.sampling_defaults = rank.sampling_defaults();
+  facts.limits.no_generation = facts.model.no_generation();
+  facts.limits.sampling_defaults = facts.model.default_sampling();
   facts.limits.eos_token_ids = {facts.model.eos_token_ids().begin(),
                                 facts.model.eos_token_ids().end()};
   return facts;
@@ -151,7 +152,7 @@ absl::Status Leader::Prepare() {
     LOG(WARNING) << options_.rank.model << ": " << note;
   }
   health_->Enter(Phase::kWarmingUp);
-  return warm_up_.Start(&admission_,
+  return warm_up_.Start(&admission_, rank_->generates(),
                         [this](const absl::Status& status) { OnWarm(status); });
 }
 

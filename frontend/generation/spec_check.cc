@@ -133,6 +133,12 @@ absl::Status CheckModelName(absl::string_view name, const ServedModel& model) {
       kModelNotFound);
 }
 
+absl::Status CheckGenerates(const ServedModel& model) {
+  if (model.no_generation.empty()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      StrCat("generation is not supported: ", model.no_generation));
+}
+
 absl::Status CheckNumberOfMessages(absl::string_view field, size_t number) {
   if (number <= kMaxChatMessages) return absl::OkStatus();
   return InvalidArgumentError(StrCat(field, " holds ", number,

@@ -31,6 +31,9 @@ inline constexpr size_t kMaxStopStringBytes = 1024;
 // NOT_FOUND, reason model_not_found, names the model there is.
 absl::Status CheckModelName(absl::string_view name, const ServedModel& model);
 
+// UNIMPLEMENTED where the model makes embeddings alone.
+absl::Status CheckGenerates(const ServedModel& model);
+
 absl::Status CheckNumberOfMessages(absl::string_view field, size_t number);
 
 // Of the tools of a chat.

@@ -176,6 +176,8 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(
     if (served->embedding.has_value()) {
       *model.mutable_embedding() = *served->embedding;
     }
+    model.set_no_generation(served->no_generation);
+    *model.mutable_default_sampling() = served->default_sampling;
   }
   return Finish(reactor, *record, status);
 }

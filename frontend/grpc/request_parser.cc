@@ -104,6 +104,7 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_RETURN_IF_ERROR(CheckSize(request));
   LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownFields(request));
   LOCKSTEP_RETURN_IF_ERROR(CheckModel(request, model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGenerates(model));
   GenerateSpec spec;
   LOCKSTEP_RETURN_IF_ERROR(ReadRequestId(request, "gen", &spec));
   spec.stop.assign(request.stop().begin(), request.stop().end());

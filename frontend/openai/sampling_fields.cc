@@ -143,6 +143,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
                               FieldReader* reader, GenerateSpec* spec,
                               AnswerStyle* style) {
   LOCKSTEP_RETURN_IF_ERROR(ReadCall(context, reader, spec, style));
+  LOCKSTEP_RETURN_IF_ERROR(CheckGenerates(context.model));
   ReadShape(reader, &spec->sampling);
   ReadSeed(reader, &spec->sampling);
   ReadBias(reader, &spec->sampling);

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/time/clock.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,6 +28,16 @@ http::Response JsonResponse(const Json& json) {
   return {200, {{"content-type", kJson}}, Dump(json)};
 }
 
+// By the names that requests have, which are those of its fields.
+Json SamplingJson(const v1::SamplingParams& sampling) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(sampling, &text, options);
+  return status.ok() ? Json::parse(text) : Json::object();
+}
+
 Json ModelJson(const ServedModel& model, int64_t created_s) {
   return {{"id", model.name},
           {"object", "model"},
@@ -35,6 +46,7 @@ Json ModelJson(const ServedModel& model, int64_t created_s) {
           {"root", model.name},
           {"parent", nullptr},
           {"max_model_len", model.max_context_tokens},
+          {"default_sampling", SamplingJson(model.default_sampling)},
           {"permission", Json::array()}};
 }
 

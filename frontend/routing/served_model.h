@@ -5,6 +5,7 @@
 #include <string>
 
 #include "proto/embedding.pb.h"
+#include "proto/sampling.pb.h"
 
 namespace lockstep {
 
@@ -19,6 +20,8 @@ struct ServedModel {
   // Of embeddings; none, for this reason.
   std::optional<v1::EmbeddingInfo> embedding = std::nullopt;
   std::string no_embedding = {};
+  std::string no_generation = {};            // empty: it generates
+  v1::SamplingParams default_sampling = {};  // the model's own
 };
 
 // Whether groups that serve these give the same bits for the same request, so

@@ -163,6 +163,8 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
       int64_t{server->num_pages()} * server->page_size_tokens()};
   if (info->has_embedding()) model.embedding = info->embedding();
   model.no_embedding = info->no_embedding();
+  model.no_generation = info->no_generation();
+  model.default_sampling = info->default_sampling();
   return model;
 }
 

@@ -111,5 +111,45 @@ TEST_F(WorkerWeightsTest, RandomWeightsTakeAConfigAlone) {
   EXPECT_EQ(at_one.tokens.size(), 16);
 }
 
+TEST_F(WorkerWeightsTest, AModelWithoutAHeadMakesEmbeddings) {
+  const std::string folder = ::testing::TempDir() + "without_head";
+  testing::TinyModel model;
+  model.head_dim = 32;
+  model.without_head = true;
+  WriteHuggingFaceFolder(model, folder);
+  Group group(2, {absl::StrCat("--model=", folder)});
+  EXPECT_THAT(group.leader->output(),
+              HasSubstr("without an output head: embeddings alone"));
+  EXPECT_THAT(ModelOf(group).no_generation(), HasSubstr("lm_head.weight"));
+
+  v1::WorkerGenerateRequest embed = Request(1);
+  embed.clear_sampling();
+  embed.mutable_embedding();
+  Call embedded(*group.stub, embed), generated(*group.stub, Request(8));
+  EXPECT_TRUE(embedded.ReadToEnd().ok());
+  const grpc::Status refused = generated.ReadToEnd();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("generation is not supported: the model's files have "
+                        "no output head"));
+}
+
+TEST_F(WorkerWeightsTest, TellsTheSamplingThatItsFilesAskFor) {
+  const std::string folder = ::testing::TempDir() + "sampling";
+  testing::TinyModel model;
+  model.head_dim = 32;
+  WriteHuggingFaceFolder(model, folder);
+  testing::WriteFile(folder + "/generation_config.json",
+                     R"({"temperature": 0.6, "top_k": 20})");
+  Group group(1, {absl::StrCat("--model=", folder)});
+  const v1::SamplingParams told = ModelOf(group).default_sampling();
+  EXPECT_EQ(told.temperature(), 0.6f);
+  EXPECT_EQ(told.top_k(), 20);
+  EXPECT_FALSE(told.has_top_p());
+  Group neutral(1,
+                {absl::StrCat("--model=", folder), "--generation_config=none"});
+  EXPECT_FALSE(ModelOf(neutral).default_sampling().has_temperature());
+}
+
 }  // namespace
 }  // namespace lockstep

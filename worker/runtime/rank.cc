@@ -22,6 +22,9 @@ namespace {
 
 constexpr int kLeastLogitsRows = 64;
 // Every rank calls it as soon as it is welcome.
+constexpr char kNoHead[] =
+    "the model's files have no output head, lm_head.weight, and config.json "
+    "does not tie one to the embedding; it makes embeddings alone.";
 constexpr absl::Duration kMeetTimeout = absl::Seconds(20);
 
 absl::Status CheckExpertParallel(const RankOptions& options,
@@ -99,6 +102,19 @@ v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
 absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
                                          const ModelFiles& model) {
   const bool has_head = model.tensors->Get("lm_head.weight").ok();
+v1::SamplingParams SamplingParamsOf(const SamplingDefaults& defaults) {
+  v1::SamplingParams params;
+  if (defaults.temperature) params.set_temperature(*defaults.temperature);
+  if (defaults.top_p) params.set_top_p(*defaults.top_p);
+  if (defaults.min_p) params.set_min_p(*defaults.min_p);
+  if (defaults.repetition_penalty) {
+    params.set_repetition_penalty(*defaults.repetition_penalty);
+  }
+  if (defaults.top_k) params.set_top_k(*defaults.top_k);
+  if (defaults.max_tokens) params.set_max_tokens(*defaults.max_tokens);
+  return params;
+}
+
   LOCKSTEP_ASSIGN_OR_RETURN(
       ModelDefaults defaults,
       ReadModelDefaults(options.model, model.config, has_head));
@@ -303,20 +319,8 @@ std::vector<int> Rank::identical_sizes() const {
   return IdenticalSizes(model_.config, model_.row_parallel_blocks,
                         options_.size, options_.expert_parallel);
 }
-
-v1::SamplingParams Rank::sampling_defaults() const {
-  const SamplingDefaults& defaults = defaults_.sampling;
-  v1::SamplingParams params;
-  if (defaults.temperature) params.set_temperature(*defaults.temperature);
-  if (defaults.top_p) params.set_top_p(*defaults.top_p);
-  if (defaults.min_p) params.set_min_p(*defaults.min_p);
-  if (defaults.repetition_penalty) {
-    params.set_repetition_penalty(*defaults.repetition_penalty);
-  }
-  if (defaults.top_k) params.set_top_k(*defaults.top_k);
-  if (defaults.max_tokens) params.set_max_tokens(*defaults.max_tokens);
-  return params;
-}
+  if (!config.has_head) info.set_no_generation(kNoHead);
+  *info.mutable_default_sampling() = SamplingParamsOf(defaults_.sampling);
 
 v1::ServerInfo Rank::server_info() const {
   const std::vector<int> identical = identical_sizes();
@@ -362,3 +366,5 @@ std::string Rank::Description() const {
 }
 
 }  // namespace lockstep
+      model_.config.has_head ? ""
+                             : ", without an output head: embeddings alone",

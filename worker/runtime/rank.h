@@ -112,8 +112,8 @@ class Rank {
   }
   v1::ModelInfo model_info(const std::string& name) const;
   v1::ServerInfo server_info() const;
-  // What requests get that do not say it.
-  v1::SamplingParams sampling_defaults() const;
+  // Or makes embeddings alone.
+  bool generates() const { return model_.config.has_head; }
   // Where the model's files contradict each other, a sentence each.
   const std::vector<std::string>& notes() const { return defaults_.notes; }
 

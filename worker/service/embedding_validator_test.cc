@@ -121,5 +121,17 @@ TEST(EmbeddingValidatorTest, AModelWithoutEmbeddingsSaysWhy) {
             "embeddings are not supported: it has a Dense module.");
 }
 
+TEST(EmbeddingValidatorTest, AModelWithoutAHeadMakesThemAlone) {
+  RequestLimits limits = Limits();
+  limits.no_generation = "it has no output head.";
+  EXPECT_TRUE(ValidateRequest(GoodRequest(), limits, 1).ok());
+  v1::WorkerGenerateRequest request = GoodRequest();
+  request.clear_embedding();
+  const auto add = ValidateRequest(request, limits, 1);
+  EXPECT_EQ(add.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(add.status().message(),
+            "generation is not supported: it has no output head.");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -188,6 +188,10 @@ absl::Status Embed(const v1::WorkerGenerateRequest& request,
 absl::Status Sample(const v1::WorkerGenerateRequest& request,
                     const RequestLimits& limits, uint64_t drawn_seed,
                     v1::AddRequest* add) {
+  if (!limits.no_generation.empty()) {
+    return absl::UnimplementedError(
+        absl::StrCat("generation is not supported: ", limits.no_generation));
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckGrammarOf(request));
   SamplingLimits sampling_limits;
   sampling_limits.vocabulary_size = limits.vocabulary_size;

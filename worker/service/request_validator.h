@@ -21,6 +21,7 @@ struct RequestLimits {
   // Of the model; none, for this reason.
   std::optional<v1::EmbeddingInfo> embedding = std::nullopt;
   std::string no_embedding = {};
+  std::string no_generation = {};  // empty: it generates
 };
 
 // A request with every default filled in, but for the numbers `request` and
@@ -31,7 +32,8 @@ struct RequestLimits {
 //
 // `drawn_seed` is used where the request names none. INVALID_ARGUMENT names
 // field, value and limit; nothing is clamped, and a field or value this build
-// does not know is refused. UNIMPLEMENTED for an embedding where there is none.
+// does not know is refused. UNIMPLEMENTED for an embedding or an answer that
+// the model does not make.
 absl::StatusOr<v1::AddRequest> ValidateRequest(
     const v1::WorkerGenerateRequest& request, const RequestLimits& limits,
     uint64_t drawn_seed);

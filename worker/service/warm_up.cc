@@ -11,7 +11,7 @@ namespace {
 constexpr char kRequestId[] = "(warm-up)";
 
 // Greedy, neutral, outside the prefix cache; id 0 is in every vocabulary.
-v1::AddRequest WarmUpRequest() {
+v1::AddRequest WarmUpRequest(bool generates) {
   v1::AddRequest request;
   request.add_prompt_token_ids(0);
   request.set_bypass_prefix_cache(true);
@@ -20,6 +20,9 @@ v1::AddRequest WarmUpRequest() {
   sampling.set_repetition_penalty(1);
   sampling.set_max_tokens(2);
   sampling.set_n(1);
+  if (generates) return request;
+  request.mutable_embedding()->set_pooling(v1::LAST_TOKEN);
+  request.mutable_embedding()->set_dimensions(1);
   return request;
 }
 
@@ -29,10 +32,10 @@ WarmUp::~WarmUp() {
   if (stream_ != nullptr) stream_->set_reader(nullptr);
 }
 
-absl::Status WarmUp::Start(Admission* admission,
+absl::Status WarmUp::Start(Admission* admission, bool generates,
                            std::function<void(const absl::Status&)> done) {
   LOCKSTEP_ASSIGN_OR_RETURN(
-      stream_, admission->SubmitAnyway(kRequestId, WarmUpRequest()));
+      stream_, admission->SubmitAnyway(kRequestId, WarmUpRequest(generates)));
   const auto read = [stream = stream_.get(), done = std::move(done),
                      has_ended = false]() mutable {
     v1::WorkerGenerateResponse message;

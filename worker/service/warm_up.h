@@ -10,11 +10,13 @@
 
 namespace lockstep {
 
-// The first request of a group, the leader's own: every rank runs a prefill and
-// a decode step before the first client is let in.
+// The first request of a group, the leader's own: every rank runs a prefill
+// and, of a model that generates, a decode step before the first client is let
+// in.
 //
 //   WarmUp warm_up;
-//   LOCKSTEP_RETURN_IF_ERROR(warm_up.Start(&admission, [&](absl::Status) {…}));
+//   LOCKSTEP_RETURN_IF_ERROR(warm_up.Start(&admission, /*generates=*/true,
+//                                          [&](absl::Status) {…}));
 //
 // Lives until the step loop has ended.
 class WarmUp {
@@ -22,7 +24,7 @@ class WarmUp {
   ~WarmUp();
 
   // `done` is called once, on the thread "streams", with how it ended.
-  absl::Status Start(Admission* admission,
+  absl::Status Start(Admission* admission, bool generates,
                      std::function<void(const absl::Status&)> done);
 
  private:
