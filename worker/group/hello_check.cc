@@ -20,20 +20,26 @@ absl::Status CheckSame(const v1::Hello& follower, absl::string_view what,
       ", the leader's is ", leaders, "."));
 }
 
+std::string FlagText(const v1::RankFlags& flags, const FieldDescriptor* flag) {
+  const google::protobuf::Reflection& values = *v1::RankFlags::GetReflection();
+  switch (flag->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return values.GetString(flags, flag);
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return values.GetBool(flags, flag) ? "true" : "false";
+    default:
+      return absl::StrCat(values.GetUInt32(flags, flag));
+  }
+}
+
 absl::Status CheckSameFlags(const v1::Hello& leader,
                             const v1::Hello& follower) {
   const google::protobuf::Descriptor& flags = *v1::RankFlags::GetDescriptor();
-  const google::protobuf::Reflection& values = *v1::RankFlags::GetReflection();
   for (int i = 0; i < flags.field_count(); ++i) {
     const FieldDescriptor* flag = flags.field(i);
-    const auto value = [&values, flag](const v1::RankFlags& message) {
-      return flag->cpp_type() == FieldDescriptor::CPPTYPE_STRING
-                 ? values.GetString(message, flag)
-                 : absl::StrCat(values.GetUInt32(message, flag));
-    };
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckSame(follower, absl::StrCat("--", flag->name()),
-                  value(leader.flags()), value(follower.flags())));
+    LOCKSTEP_RETURN_IF_ERROR(CheckSame(
+        follower, absl::StrCat("--", flag->name()),
+        FlagText(leader.flags(), flag), FlagText(follower.flags(), flag)));
   }
   return absl::OkStatus();
 }

@@ -69,6 +69,9 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
        "rank 1 on node-b has another --kv_cache_type than the leader: its is "
        "int8, the "
        "leader's is bf16."},
+      {[](v1::Hello& h) { h.mutable_flags()->set_expert_parallel(true); },
+       "rank 1 on node-b has another --expert_parallel than the leader: its "
+       "is true, the leader's is false."},
       {[](v1::Hello& h) { h.set_boot_id("host-b"); },
        "rank 1 on node-b runs on another host than the leader (boot id "
        "host-b, the leader's is host-a), but --collective is shared_memory; "

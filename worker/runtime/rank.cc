@@ -226,13 +226,10 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_rank(options_.rank);
   hello.set_tensor_parallel_size(options_.size);
   LOCKSTEP_ASSIGN_OR_RETURN(*hello.mutable_build_id(), BuildId());
-  // How the experts are cut changes what a rank must hold, if no bit; with
-  // --verify_weights damaged copies are told apart, too.
+  // With --verify_weights damaged copies are told apart, too.
   const std::string& content = model_.content.all;
-  hello.set_model_fingerprint(
-      absl::StrCat(model_.fingerprint,
-                   options_.expert_parallel ? " with --expert_parallel" : "",
-                   content.empty() ? "" : " of the content ", content));
+  hello.set_model_fingerprint(absl::StrCat(
+      model_.fingerprint, content.empty() ? "" : " of the content ", content));
   v1::RankFlags& flags = *hello.mutable_flags();
   flags.set_page_size(options_.page_size);
   flags.set_num_pages(options_.num_pages);
@@ -246,6 +243,7 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   hello.set_num_pages(own_num_pages_);
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
+  flags.set_expert_parallel(options_.expert_parallel);
   hello.set_pid_namespace(PidNamespace());
   hello.set_host(HostName());
   hello.set_token_bytes_digest(token_bytes_digest_);
