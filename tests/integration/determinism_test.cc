@@ -61,6 +61,33 @@ std::vector<std::string> IsasOfThisMachine(bool with_reference) {
   return isas;
 }
 
+// The watched embedding is all but done when a mate, which came first, grows
+// into its pages.
+Schedule PreemptedEmbedding(v1::Pooling pooling, int hidden_size,
+                            int num_ranks) {
+  constexpr int kPrompt = 40, kMatePrompt = 8, kMateTokens = 50;
+  Schedule schedule;
+  schedule.limits = {.num_pages = 21,
+                     .page_size = 4,
+                     .max_step_tokens = 2,
+                     .max_sequences = 2,
+                     .max_logits_rows = 2,
+                     .max_context = 64};
+  schedule.num_ranks = num_ranks;
+  schedule.arrives = 4;
+  for (int i = 0; i < kPrompt; ++i) schedule.watched.add_prompt_token_ids(i);
+  schedule.watched.mutable_sampling()->set_n(1);
+  schedule.watched.mutable_embedding()->set_pooling(pooling);
+  schedule.watched.mutable_embedding()->set_dimensions(hidden_size);
+  v1::AddRequest& mate = schedule.mates.emplace_back().request;
+  for (int i = 0; i < kMatePrompt; ++i) mate.add_prompt_token_ids(2 * i);
+  mate.mutable_sampling()->set_top_p(1);
+  mate.mutable_sampling()->set_repetition_penalty(1);
+  mate.mutable_sampling()->set_max_tokens(kMateTokens);
+  mate.mutable_sampling()->set_n(1);
+  return schedule;
+}
+
 class Determinism : public ::testing::Test {
  protected:
   Determinism()
@@ -136,7 +163,8 @@ class Determinism : public ::testing::Test {
 
   void ExpectEnoughOfEverything(bool embeds) {
     for (const std::string event : kEvents) {
-      // There is no output, and few steps in which it could be preempted.
+      // There is no output, and few steps in which it could be preempted:
+      // below it is.
       if (embeds && (event == "resumed" || event == "preempted")) continue;
       EXPECT_GE(num_events_[event], embeds ? kEnough / 2 : kEnough) << event;
     }
@@ -155,6 +183,22 @@ TEST_F(Determinism, NoScheduleChangesABitOfAWatchedRequest) {
 }
 
 TEST_F(Determinism, NorOfAWatchedEmbedding) { CheckAll(/*embeds=*/true); }
+
+// Which of random ones hardly is.
+TEST_F(Determinism, NorOfAnEmbeddingThatIsPreempted) {
+  int number = 0;
+  for (const Configuration& configuration : configurations_) {
+    SCOPED_TRACE(testing::Describe(configuration));
+    const auto& sizes = configuration.model->num_ranks;
+    const Schedule schedule =
+        PreemptedEmbedding(number % 2 == 0 ? v1::LAST_TOKEN : v1::MEAN,
+                           configuration.model->files.config.hidden_size,
+                           sizes[number / 2 % sizes.size()]);
+    EXPECT_EQ(Failure(configuration, schedule), "");
+    EXPECT_EQ(events_.count("preempted"), 1);
+    ++number;
+  }
+}
 
 TEST_F(Determinism, ModelsOfEightEqualSlicesAreTriedOnUpToEightRanks) {
   const std::vector<int> all = {1, 2, 4, 8};
