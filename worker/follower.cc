@@ -58,7 +58,9 @@ absl::Status Follower::LoadAndStep() {
   const MetricBoard::Registration told_metrics = metrics_->Register(
       [meters](MetricWriter& writer) { CollectRank(meters, writer); });
   health_->Enter(Phase::kLoading, options_.rank.model);
-  LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
+  LOCKSTEP_RETURN_IF_ERROR(rank_->Load([this](const std::string& progress) {
+    health_->Enter(Phase::kLoading, progress);
+  }));
   health_->Enter(Phase::kReady);
   SilentSink sink;
   return RunRankLoop({.rank = options_.rank.rank,

@@ -146,7 +146,9 @@ absl::Status Leader::Prepare() {
   }
   TellMetrics();
   health_->Enter(Phase::kLoading, options_.rank.model);
-  LOCKSTEP_RETURN_IF_ERROR(rank_->Load());
+  LOCKSTEP_RETURN_IF_ERROR(rank_->Load([this](const std::string& progress) {
+    health_->Enter(Phase::kLoading, progress);
+  }));
   LOG(INFO) << rank_->Description();
   for (const std::string& note : rank_->notes()) {
     LOG(WARNING) << options_.rank.model << ": " << note;

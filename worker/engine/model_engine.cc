@@ -96,15 +96,16 @@ class ModelEngine::Impl {
 
 absl::StatusOr<std::unique_ptr<ModelEngine>> ModelEngine::Create(
     const ModelFiles& model, const Shard& shard, const Options& options,
-    kernels::Ops* ops, Collective* collective) {
+    kernels::Ops* ops, Collective* collective, const LayerLoaded& on_layer) {
   if (collective->rank() != shard.rank || collective->size() != shard.size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the collective is rank ", collective->rank(), " of ",
         collective->size(), ", the shard ", shard.rank, " of ", shard.size));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(ModelWeights weights,
-                            LoadWeights(*model.tensors, model.config, shard,
-                                        options.arithmetic, &ops->pool()));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ModelWeights weights,
+      LoadWeights(*model.tensors, model.config, shard, options.arithmetic,
+                  &ops->pool(), on_layer));
   LOCKSTEP_ASSIGN_OR_RETURN(
       std::unique_ptr<KvMemory> kv_memory,
       KvMemory::Create(model.config, shard, options.num_pages,

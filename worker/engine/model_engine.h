@@ -46,10 +46,12 @@ class ModelEngine final : public Engine {
   using LogitsObserver = std::function<void(
       const SequenceSpan& span, int position, absl::Span<const float> logits)>;
 
-  // `model`, `ops` and `collective` must outlive the engine.
+  // `model`, `ops` and `collective` must outlive the engine. `on_layer` hears
+  // of the weights, see LoadWeights.
   static absl::StatusOr<std::unique_ptr<ModelEngine>> Create(
       const ModelFiles& model, const Shard& shard, const Options& options,
-      kernels::Ops* ops, Collective* collective);
+      kernels::Ops* ops, Collective* collective,
+      const LayerLoaded& on_layer = nullptr);
 
   ~ModelEngine() override;
 

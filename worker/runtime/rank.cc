@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/time/clock.h>
+#include <absl/time/time.h>
 #include <glog/logging.h>
 #include <unistd.h>
 
@@ -20,12 +22,13 @@
 namespace lockstep {
 namespace {
 
-constexpr int kLeastLogitsRows = 64;
-// Every rank calls it as soon as it is welcome.
 constexpr char kNoHead[] =
     "the model's files have no output head, lm_head.weight, and config.json "
     "does not tie one to the embedding; it makes embeddings alone.";
+constexpr int kLeastLogitsRows = 64;
+// Every rank calls it as soon as it is welcome.
 constexpr absl::Duration kMeetTimeout = absl::Seconds(20);
+constexpr absl::Duration kTellEvery = absl::Seconds(10);
 
 absl::Status CheckExpertParallel(const RankOptions& options,
                                  const ModelConfig& config) {
@@ -99,9 +102,6 @@ v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
   return info;
 }
 
-absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
-                                         const ModelFiles& model) {
-  const bool has_head = model.tensors->Get("lm_head.weight").ok();
 v1::SamplingParams SamplingParamsOf(const SamplingDefaults& defaults) {
   v1::SamplingParams params;
   if (defaults.temperature) params.set_temperature(*defaults.temperature);
@@ -115,6 +115,9 @@ v1::SamplingParams SamplingParamsOf(const SamplingDefaults& defaults) {
   return params;
 }
 
+absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
+                                         const ModelFiles& model) {
+  const bool has_head = model.tensors->Get("lm_head.weight").ok();
   LOCKSTEP_ASSIGN_OR_RETURN(
       ModelDefaults defaults,
       ReadModelDefaults(options.model, model.config, has_head));
@@ -240,10 +243,10 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_arithmetic(options_.numerics.arithmetic_name());
   flags.set_kv_cache_type(options_.numerics.kv_type_name());
   flags.set_collective(CollectiveName(options_.collective));
+  flags.set_expert_parallel(options_.expert_parallel);
   hello.set_num_pages(own_num_pages_);
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
-  flags.set_expert_parallel(options_.expert_parallel);
   hello.set_pid_namespace(PidNamespace());
   hello.set_host(HostName());
   hello.set_token_bytes_digest(token_bytes_digest_);
@@ -273,11 +276,17 @@ absl::Status Rank::MeetRanks(const v1::CollectiveAddress& others) {
   return absl::OkStatus();
 }
 
-absl::Status Rank::Load() {
+absl::Status Rank::Load(const std::function<void(const std::string&)>& tell) {
+  absl::Time told = absl::Now();
+  const auto on_layer = [&](int loaded, int layers) {
+    if (tell == nullptr || absl::Now() - told < kTellEvery) return;
+    told = absl::Now();
+    tell(absl::StrCat(options_.model, ": ", loaded, " of ", layers, " layers"));
+  };
   LOCKSTEP_ASSIGN_OR_RETURN(
       engine_, ModelEngine::Create(model_, shard_,
                                    EngineOptions(scheduler_options_.num_pages),
-                                   &*ops_, collective_.get()));
+                                   &*ops_, collective_.get(), on_layer));
   return absl::OkStatus();
 }
 
@@ -310,6 +319,8 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   } else {
     info.set_no_embedding(std::string(model_.embedding.status().message()));
   }
+  if (!config.has_head) info.set_no_generation(kNoHead);
+  *info.mutable_default_sampling() = SamplingParamsOf(defaults_.sampling);
   return info;
 }
 
@@ -317,8 +328,6 @@ std::vector<int> Rank::identical_sizes() const {
   return IdenticalSizes(model_.config, model_.row_parallel_blocks,
                         options_.size, options_.expert_parallel);
 }
-  if (!config.has_head) info.set_no_generation(kNoHead);
-  *info.mutable_default_sampling() = SamplingParamsOf(defaults_.sampling);
 
 v1::ServerInfo Rank::server_info() const {
   const std::vector<int> identical = identical_sizes();
@@ -360,9 +369,9 @@ std::string Rank::Description() const {
       " tokens = ", (scheduler_options_.num_pages * capacity_.page_bytes) >> 20,
       " MiB a rank, context of ", scheduler_options_.max_context, " tokens",
       RopeText(model_.config),
+      model_.config.has_head ? ""
+                             : ", without an output head: embeddings alone",
       sampling.empty() ? "" : ", requests sample by default with ", sampling);
 }
 
 }  // namespace lockstep
-      model_.config.has_head ? ""
-                             : ", without an output head: embeddings alone",

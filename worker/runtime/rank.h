@@ -5,6 +5,7 @@
 #include <absl/strings/string_view.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -97,8 +98,10 @@ class Rank {
   // Takes over the number of pages that the group has agreed on.
   absl::Status Agree(int num_pages);
 
-  // After Agree; in a group, after MeetRanks. Minutes, for a large model.
-  absl::Status Load();
+  // After Agree; in a group, after MeetRanks. Minutes, for a large model: every
+  // few seconds `tell` is told how far it is.
+  absl::Status Load(
+      const std::function<void(const std::string&)>& tell = nullptr);
 
   // After Load.
   Engine* engine() { return engine_.get(); }

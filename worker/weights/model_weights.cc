@@ -322,7 +322,8 @@ absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
                                          const ModelConfig& config,
                                          const Shard& shard,
                                          kernels::Arithmetic arithmetic,
-                                         kernels::ThreadPool* pool) {
+                                         kernels::ThreadPool* pool,
+                                         const LayerLoaded& on_layer) {
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source, config));
   ModelWeights weights;
   const Loader loader(source, config, shard, arithmetic,
@@ -332,6 +333,7 @@ absl::StatusOr<ModelWeights> LoadWeights(const TensorSource& source,
     LOCKSTEP_ASSIGN_OR_RETURN(LayerWeights layer, loader.Layer(i));
     weights.layers.push_back(std::move(layer));
     source.DropPages();
+    if (on_layer != nullptr) on_layer(i + 1, config.num_layers);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(weights.final_norm, loader.Norm(kFinalNormName));
   LOCKSTEP_ASSIGN_OR_RETURN(weights.head, loader.Head());

@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "kernels/threads/thread_pool.h"
@@ -63,6 +64,9 @@ struct ModelWeights {
   kernels::PackedMatrix head;
 };
 
+// Called after each layer: how many are loaded, and how many there are.
+using LayerLoaded = std::function<void(int loaded, int layers)>;
+
 // Reads and packs what `shard` holds for products in `arithmetic`, one tensor
 // at a time on the threads of `pool` (null: on the calling one); only the pages
 // of the file that hold it are touched, and given back layer by layer. A
@@ -72,7 +76,7 @@ struct ModelWeights {
 absl::StatusOr<ModelWeights> LoadWeights(
     const TensorSource& source, const ModelConfig& config, const Shard& shard,
     kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict,
-    kernels::ThreadPool* pool = nullptr);
+    kernels::ThreadPool* pool = nullptr, const LayerLoaded& on_layer = nullptr);
 
 // Bytes of all packed matrices of a model, which its ranks share; an estimate
 // for one rank is their part of it. The source holds what `config` asks for.

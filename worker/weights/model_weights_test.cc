@@ -177,6 +177,22 @@ std::string NewPath() {
   return path;
 }
 
+TEST(LoadWeights, TellsOfEachLayer) {
+  const std::string path = NewPath();
+  TinyModel tiny;
+  tiny.num_layers = 3;
+  WriteGguf(tiny, path);
+  const auto model = OpenModel(path);
+  const auto shard = MakeShard(model->config, model->row_parallel_blocks, 0, 1);
+  std::vector<std::pair<int, int>> told;
+  const auto weights = LoadWeights(
+      *model->tensors, model->config, *shard, kernels::Arithmetic::kStrict,
+      /*pool=*/nullptr,
+      [&told](int loaded, int layers) { told.emplace_back(loaded, layers); });
+  EXPECT_TRUE(weights.ok()) << weights.status();
+  EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{1, 3}, {2, 3}, {3, 3}}));
+}
+
 TEST(LoadWeights, GivesEachRankItsSliceOfAFolder) {
   for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
     SCOPED_TRACE(kernels::DTypeName(type));
