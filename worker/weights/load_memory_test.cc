@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "tests/testing/memory/peak_memory.h"
 #include "tests/testing/tiny_model.h"
 #include "tests/testing/write_file.h"
 #include "worker/weights/model_files.h"
@@ -12,18 +12,6 @@
 
 namespace lockstep {
 namespace {
-
-// In KiB, of this process: VmRSS, or VmHWM, the most that it has been.
-int64_t MemoryKib(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word != field + ":") continue;
-    int64_t kib = 0;
-    status >> kib;
-    return kib;
-  }
-  return -1;
-}
 
 TEST(LoadWeights, TakesTheMemoryOfWhatIsPackedAndOfATensorAtMost) {
   lockstep::testing::TinyModel tiny;
@@ -41,15 +29,15 @@ TEST(LoadWeights, TakesTheMemoryOfWhatIsPackedAndOfATensorAtMost) {
   ASSERT_TRUE(model.ok()) << model.status();
   const Shard shard =
       *MakeShard(model->config, model->row_parallel_blocks, 0, 1);
-  std::ofstream("/proc/self/clear_refs") << "5";  // VmHWM is VmRSS again
-  const int64_t before = MemoryKib("VmRSS");
+  const lockstep::testing::PeakMemory peak;
   const auto weights = LoadWeights(*model->tensors, model->config, shard);
   ASSERT_TRUE(weights.ok()) << weights.status();
   const int64_t packed =
       PackedBytes(*model->tensors, model->config, kernels::Arithmetic::kStrict);
   const int64_t tensor = 1024 * 4096 * sizeof(float);
-  EXPECT_GE(MemoryKib("VmHWM") - before, packed >> 10);
-  EXPECT_LE(MemoryKib("VmHWM") - before, (packed + tensor) >> 10);
+  const int64_t grown = peak.GrownBytes();
+  EXPECT_GE(grown, packed);
+  EXPECT_LE(grown, packed + tensor);
 }
 
 }  // namespace
