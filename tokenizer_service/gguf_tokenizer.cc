@@ -1,5 +1,6 @@
 #include "tokenizer_service/gguf_tokenizer.h"
 
+#include <absl/algorithm/container.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 
@@ -9,7 +10,8 @@
 #include <vector>
 
 #include "common/status_macros.h"
-#include "tokenizer_service/gguf_splitting.h"
+#include "tokenizer_service/gguf/gguf_splitting.h"
+#include "tokenizer_service/gguf/sentencepiece_json.h"
 #include "tokenizer_service/hf_tokenizer.h"
 #include "tokenizer_service/text_check.h"
 
@@ -90,9 +92,8 @@ struct Tokens {
   Json added = Json::array();
 };
 
-absl::StatusOr<Tokens> ReadTokens(const GgufFile& file,
-                                  const GgufFile::Strings& tokens) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto types, TokenTypes(file, tokens.size()));
+absl::StatusOr<Tokens> ReadTokens(const GgufFile::Strings& tokens,
+                                  const std::vector<int64_t>& types) {
   Tokens result;
   for (size_t id = 0; id < tokens.size(); ++id) {
     // One that is not used can be a special token by its id.
@@ -161,31 +162,98 @@ absl::StatusOr<Json> PostProcessor(const GgufFile& file,
               {"special_tokens", used}};
 }
 
-absl::StatusOr<std::string> TokenizerJson(const GgufFile& file,
-                                          const GgufFile::Strings& tokens) {
+// What the kinds of tokenizers differ by in a tokenizer.json.
+struct Parts {
+  Json normalizer;
+  Json pre_tokenizer;
+  Json decoder;
+  Json model;  // but for its vocabulary
+  bool add_bos_token;
+};
+
+absl::StatusOr<Parts> ByteLevelParts(const GgufFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view pre,
                             file.GetString("tokenizer.ggml.pre"));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto* splitting, FindGgufSplitting(pre));
-  LOCKSTEP_ASSIGN_OR_RETURN(Tokens read, ReadTokens(file, tokens));
   LOCKSTEP_ASSIGN_OR_RETURN(Json merges, ReadMerges(file));
+  return Parts{.normalizer = Json::parse(splitting->normalizer),
+               .pre_tokenizer = Json::parse(splitting->pre_tokenizer),
+               .decoder = {{"type", "ByteLevel"},
+                           {"add_prefix_space", false},
+                           {"trim_offsets", true},
+                           {"use_regex", true}},
+               .model = {{"type", "BPE"},
+                         {"ignore_merges", splitting->ignore_merges},
+                         {"merges", std::move(merges)}},
+               .add_bos_token = splitting->add_bos_token};
+}
+
+// The pieces that texts are put together of, with their scores.
+absl::StatusOr<std::vector<ScoredPiece>> ReadPieces(
+    const GgufFile& file, const GgufFile::Strings& tokens,
+    const std::vector<int64_t>& types) {
+  constexpr absl::string_view kKey = "tokenizer.ggml.scores";
+  constexpr size_t kMostBytes = 512;
+  const GgufFile::Value* value = file.Find(kKey);
+  const auto* scores =
+      value == nullptr ? nullptr : std::get_if<std::vector<double>>(value);
+  if (scores == nullptr || scores->size() != tokens.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kKey, " must have a number for each of the ",
+                     tokens.size(), " tokens."));
+  }
+  std::vector<ScoredPiece> pieces;
+  for (size_t id = 0; id < tokens.size(); ++id) {
+    if (types[id] != kNormal) continue;
+    if (tokens[id].size() > kMostBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tokenizer.ggml.tokens[", id, "] is ", tokens[id].size(),
+                       " bytes long, a piece is at most ", kMostBytes, "."));
+    }
+    pieces.push_back({tokens[id], (*scores)[id]});
+  }
+  return pieces;
+}
+
+absl::StatusOr<Parts> SentencePieceParts(const GgufFile& file,
+                                         const GgufFile::Strings& tokens,
+                                         const std::vector<int64_t>& types) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto pieces, ReadPieces(file, tokens, types));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      Json post_processor,
-      PostProcessor(file, tokens, splitting->add_bos_token));
+      const auto unknown,
+      FindId(file, "tokenizer.ggml.unknown_token_id", tokens.size()));
+  Json model = {{"type", "BPE"},
+                {"fuse_unk", true},
+                {"byte_fallback", absl::c_linear_search(types, kByte)},
+                {"merges", SentencePieceMerges(pieces)}};
+  if (unknown.has_value()) model["unk_token"] = std::string(tokens[*unknown]);
+  const bool space_prefix =
+      FindBool(file, "tokenizer.ggml.add_space_prefix", true);
+  return Parts{.normalizer = SentencePieceNormalizer(space_prefix),
+               .pre_tokenizer = nullptr,
+               .decoder = SentencePieceDecoder(space_prefix),
+               .model = std::move(model),
+               .add_bos_token = true};
+}
+
+absl::StatusOr<std::string> TokenizerJson(const GgufFile& file,
+                                          const GgufFile::Strings& tokens,
+                                          bool is_sentencepiece) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto types, TokenTypes(file, tokens.size()));
+  LOCKSTEP_ASSIGN_OR_RETURN(Tokens read, ReadTokens(tokens, types));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      Parts parts, is_sentencepiece ? SentencePieceParts(file, tokens, types)
+                                    : ByteLevelParts(file));
+  LOCKSTEP_ASSIGN_OR_RETURN(Json post_processor,
+                            PostProcessor(file, tokens, parts.add_bos_token));
+  parts.model["vocab"] = std::move(read.vocab);
   const Json json = {{"version", "1.0"},
                      {"added_tokens", std::move(read.added)},
-                     {"normalizer", Json::parse(splitting->normalizer)},
-                     {"pre_tokenizer", Json::parse(splitting->pre_tokenizer)},
+                     {"normalizer", std::move(parts.normalizer)},
+                     {"pre_tokenizer", std::move(parts.pre_tokenizer)},
                      {"post_processor", std::move(post_processor)},
-                     {"decoder",
-                      {{"type", "ByteLevel"},
-                       {"add_prefix_space", false},
-                       {"trim_offsets", true},
-                       {"use_regex", true}}},
-                     {"model",
-                      {{"type", "BPE"},
-                       {"ignore_merges", splitting->ignore_merges},
-                       {"vocab", std::move(read.vocab)},
-                       {"merges", std::move(merges)}}}};
+                     {"decoder", std::move(parts.decoder)},
+                     {"model", std::move(parts.model)}};
   return json.dump();
 }
 
@@ -215,14 +283,16 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
     const GgufFile& file, const std::optional<std::string>& chat_template) {
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view model,
                             file.GetString("tokenizer.ggml.model"));
-  if (model != "gpt2") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("tokenizer.ggml.model is \"", model,
-                     "\", which is not supported; supported is gpt2."));
+  const bool is_sentencepiece = model == "llama";
+  if (!is_sentencepiece && model != "gpt2") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "tokenizer.ggml.model is \"", model,
+        "\", which is not supported; supported are gpt2 and llama."));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto* tokens,
                             file.GetStrings("tokenizer.ggml.tokens"));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto json, TokenizerJson(file, *tokens));
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto json,
+                            TokenizerJson(file, *tokens, is_sentencepiece));
   LOCKSTEP_ASSIGN_OR_RETURN(auto settings, ReadSettings(file, *tokens));
   if (chat_template.has_value()) settings.chat_template = chat_template;
   return HfTokenizer::Create(json, settings);

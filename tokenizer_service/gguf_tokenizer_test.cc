@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/gguf_writer.h"
@@ -57,6 +58,79 @@ TEST(GgufTokenizer, SplitsAsTheFileSays) {
   EXPECT_EQ(Encode(Letters("qwen2"), "ab a 12"), (Ids{8, 9, 5, 6, 7}));
   // Digits in threes, and BOS unless the file says otherwise.
   EXPECT_EQ(Encode(Letters("llama-bpe"), "ab a 12"), (Ids{0, 8, 9, 5, 10}));
+  EXPECT_EQ(Encode(Letters("tekken"), "ab a 12"), (Ids{0, 8, 9, 5, 6, 7}));
+  EXPECT_EQ(Encode(Letters("gpt-4o"), "ab a 12"), (Ids{8, 9, 5, 10}));
+}
+
+TEST(GgufTokenizer, ARuleMayHaveSeveralNames) {
+  for (const auto& [name, other] : {std::pair{"smollm", "starcoder"},
+                                    {"smollm", "refact"},
+                                    {"llama-bpe", "llama3"},
+                                    {"llama-bpe", "llama-v3"},
+                                    {"llama-bpe", "falcon3"},
+                                    {"dbrx", "smaug-bpe"},
+                                    {"dbrx", "chatglm-bpe"},
+                                    {"dbrx", "glm4"},
+                                    {"qwen2", "deepseek-r1-qwen"}}) {
+    EXPECT_EQ(Encode(Letters(other), "ab a 12"),
+              Encode(Letters(name), "ab a 12"))
+        << other;
+  }
+  EXPECT_EQ(Encode(Letters("dbrx"), "ab a 12"), (Ids{8, 9, 5, 10}));
+}
+
+// A model of SentencePiece's: spaces are U+2581, what no piece has are bytes.
+GgufWriter Pieces() {
+  GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "llama");
+  writer.AddStrings("tokenizer.ggml.tokens",
+                    {"<unk>", "<s>", "</s>", "<0xC3>", "<0xA9>", "\u2581", "a",
+                     "b", "\u2581a", "ab", "\u2581ab", "<tool>"});
+  writer.AddInts("tokenizer.ggml.token_type",
+                 {2, 3, 3, 6, 6, 1, 1, 1, 1, 1, 1, 4});
+  writer.AddFloats("tokenizer.ggml.scores",
+                   {0, 0, 0, 0, 0, -9, -9, -9, -2, -1, -3, 0});
+  writer.AddUint("tokenizer.ggml.unknown_token_id", 0);
+  writer.AddUint("tokenizer.ggml.bos_token_id", 1);
+  writer.AddUint("tokenizer.ggml.eos_token_id", 2);
+  return writer;
+}
+
+TEST(GgufTokenizer, MergesPiecesByTheirScores) {
+  EXPECT_EQ(Encode(Pieces(), "ab a"), (Ids{1, 10, 8}));
+  EXPECT_EQ(Encode(Pieces(), "aab"), (Ids{1, 8, 9}));
+  EXPECT_EQ(Encode(Pieces(), "é"), (Ids{1, 5, 3, 4}));
+  EXPECT_EQ(Encode(Pieces(), "a<tool>b</s>"), (Ids{1, 8, 11, 5, 7, 2}));
+  GgufWriter plain = Pieces();
+  plain.AddBool("tokenizer.ggml.add_space_prefix", false);
+  plain.AddBool("tokenizer.ggml.add_bos_token", false);
+  EXPECT_EQ(Encode(plain, "ab a"), (Ids{9, 8}));
+}
+
+TEST(GgufTokenizer, DecodesPiecesAsTheyWereEncoded) {
+  const auto tokenizer = Open(Pieces());
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  for (const char* text : {"ab a", "é b", "  a", ""}) {
+    EXPECT_EQ(*(*tokenizer)->Decode(*(*tokenizer)->Encode(text, false), false),
+              text);
+  }
+}
+
+TEST(GgufTokenizer, PiecesMustHaveScoresAndALength) {
+  GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "llama");
+  writer.AddStrings("tokenizer.ggml.tokens", {"a", "b"});
+  writer.AddFloats("tokenizer.ggml.scores", {0});
+  EXPECT_EQ(Error(writer),
+            "m.gguf: tokenizer.ggml.scores must have a number for each of the "
+            "2 tokens.");
+  writer = GgufWriter();
+  writer.AddString("tokenizer.ggml.model", "llama");
+  writer.AddStrings("tokenizer.ggml.tokens", {std::string(513, 'a')});
+  writer.AddFloats("tokenizer.ggml.scores", {0});
+  EXPECT_EQ(Error(writer),
+            "m.gguf: tokenizer.ggml.tokens[0] is 513 bytes long, a piece is at "
+            "most 512.");
 }
 
 TEST(GgufTokenizer, AddsWhatTheFileSays) {
@@ -98,14 +172,17 @@ TEST(GgufTokenizer, HasTheFilesTemplateAndEndsOfText) {
 }
 
 TEST(GgufTokenizer, NamesWhatItDoesNotSupport) {
-  EXPECT_EQ(Error(Letters("tekken")),
-            "m.gguf: tokenizer.ggml.pre is \"tekken\", which is not supported; "
-            "supported are gpt-2, smollm, llama-bpe, qwen2.");
+  EXPECT_EQ(
+      Error(Letters("bloom")),
+      "m.gguf: tokenizer.ggml.pre is \"bloom\", which is not supported; "
+      "supported are gpt-2, smollm, starcoder, refact, llama-bpe, llama3, "
+      "llama-v3, falcon3, dbrx, smaug-bpe, chatglm-bpe, glm4, qwen2, "
+      "deepseek-r1-qwen, gpt-4o, tekken.");
   GgufWriter writer;
-  writer.AddString("tokenizer.ggml.model", "llama");
+  writer.AddString("tokenizer.ggml.model", "t5");
   EXPECT_EQ(Error(writer),
-            "m.gguf: tokenizer.ggml.model is \"llama\", which is not "
-            "supported; supported is gpt2.");
+            "m.gguf: tokenizer.ggml.model is \"t5\", which is not supported; "
+            "supported are gpt2 and llama.");
 }
 
 // A file with one thing wrong: `change` adds what it lacks.

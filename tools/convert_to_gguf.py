@@ -3,10 +3,10 @@
 
     convert_to_gguf.py FOLDER OUT.gguf [--pre NAME]
 
-Matrices keep their type (F32, F16 or BF16), vectors become F32. A byte-level
-BPE tokenizer goes along; --pre is ggml's name of its pre-tokenizer, gpt-2 if it
-is not given. Of other tokenizers there is nothing in the file. Needs Python
-alone. docs/models.md has the architectures.
+Matrices keep their type (F32, F16 or BF16), vectors become F32. A BPE tokenizer
+goes along; of a byte-level one --pre is ggml's name of its pre-tokenizer, gpt-2
+if it is not given. Of other tokenizers there is nothing in the file. Needs
+Python alone. docs/models.md has the architectures.
 """
 
 import argparse
@@ -27,6 +27,15 @@ UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 
 class Unsupported(Exception):
     pass
+
+
+def token_type(token, added, of_pieces):
+    """ggml's number: normal, control, user defined, unused or a byte."""
+    if added is not None:
+        return 3 if added["special"] else 4
+    if token is None:
+        return 5
+    return 6 if of_pieces and re.fullmatch("<0x[0-9A-F]{2}>", token) else 1
 
 
 class Checkpoint:
@@ -100,8 +109,9 @@ class Writer:
         elif isinstance(value, str):
             kind, data = STRING, self.text(value)
         else:
-            kind, of = ARRAY, STRING if isinstance(value[0], str) else INT32
-            items = (self.text(v) if of == STRING else struct.pack("<i", v) for v in value)
+            kind, of = ARRAY, {str: STRING, float: FLOAT32}.get(type(value[0]), INT32)
+            form = "<f" if of == FLOAT32 else "<i"
+            items = (self.text(v) if of == STRING else struct.pack(form, v) for v in value)
             data = struct.pack("<IQ", of, len(value)) + b"".join(items)
         self.metadata.append(self.text(key) + struct.pack("<I", kind) + data)
 
@@ -268,19 +278,31 @@ class Converter:
         path = self.folder / "tokenizer.json"
         tokenizer = json.loads(path.read_text()) if path.exists() else {}
         model = tokenizer.get("model", {})
-        if model.get("type") != "BPE" or model.get("byte_fallback"):
+        if model.get("type") != "BPE":
             return
+        of_pieces = bool(model.get("byte_fallback"))
         tokens = {i: token for token, i in model["vocab"].items()}
         added = {t["id"]: t for t in tokenizer.get("added_tokens", [])}
-        tokens.update({i: t["content"] for i, t in added.items()})
+        for i, token in added.items():
+            is_looked_for = of_pieces and not token["special"]  # before pieces are, in the text as it is
+            tokens[i] = token["content"].replace("\u2581", " ") if is_looked_for else token["content"]
         ids = range(self.config["vocab_size"])
-        types = [(3 if added[i]["special"] else 4) if i in added else 1 if i in tokens else 5 for i in ids]
-        merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
-        add("tokenizer.ggml.model", "gpt2")
-        add("tokenizer.ggml.pre", pre)
-        add("tokenizer.ggml.tokens", [tokens.get(i, f"[PAD{i}]") for i in ids])
+        tokens = [tokens.get(i) for i in ids]
+        types = [token_type(token, added.get(i), of_pieces) for i, token in enumerate(tokens)]
+        add("tokenizer.ggml.tokens", [token or f"[PAD{i}]" for i, token in enumerate(tokens)])
         add("tokenizer.ggml.token_type", types)
-        add("tokenizer.ggml.merges", merges)
+        merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+        if of_pieces:
+            first = {left + right: i for i, (left, right) in reversed(list(enumerate(merges)))}
+            add("tokenizer.ggml.model", "llama")
+            add("tokenizer.ggml.scores", [-float(first.get(token, len(merges))) for token in tokens])
+            add("tokenizer.ggml.add_space_prefix", "Prepend" in json.dumps(tokenizer.get("normalizer")))
+            if model.get("unk_token") in model["vocab"]:
+                add("tokenizer.ggml.unknown_token_id", model["vocab"][model["unk_token"]])
+        else:
+            add("tokenizer.ggml.model", "gpt2")
+            add("tokenizer.ggml.pre", pre)
+            add("tokenizer.ggml.merges", [" ".join(m) for m in merges])
         template = self.folder / "tokenizer_config.json"
         if template.exists() and "chat_template" in (config := json.loads(template.read_text())):
             add("tokenizer.chat_template", config["chat_template"])

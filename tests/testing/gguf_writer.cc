@@ -74,6 +74,14 @@ void GgufWriter::AddInts(absl::string_view key,
   AddRaw(key, 9, bytes);
 }
 
+void GgufWriter::AddFloats(absl::string_view key,
+                           absl::Span<const float> values) {
+  std::string bytes = Bytes<uint32_t>(6);
+  Put<uint64_t>(bytes, values.size());
+  for (const float value : values) Put(bytes, value);
+  AddRaw(key, 9, bytes);
+}
+
 void GgufWriter::AddTensor(absl::string_view name,
                            const std::vector<int64_t>& shape, uint32_t type,
                            absl::string_view bytes) {

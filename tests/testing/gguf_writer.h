@@ -27,6 +27,7 @@ class GgufWriter {
   void AddStrings(absl::string_view key,
                   const std::vector<std::string>& values);
   void AddInts(absl::string_view key, absl::Span<const int32_t> values);
+  void AddFloats(absl::string_view key, absl::Span<const float> values);
 
   // A value of ggml's number `type`, its bytes as given.
   void AddRaw(absl::string_view key, uint32_t type, absl::string_view bytes);

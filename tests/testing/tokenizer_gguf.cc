@@ -1,11 +1,14 @@
 #include "tests/testing/tokenizer_gguf.h"
 
+#include <absl/strings/match.h>
+#include <absl/strings/str_replace.h>
 #include <glog/logging.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace lockstep::testing {
@@ -19,6 +22,7 @@ enum TokenType : int32_t {
   kControl = 3,
   kUserDefined = 4,
   kUnused = 5,
+  kByte = 6,
 };
 
 uint32_t LastId(const json& vocab, const json& added) {
@@ -31,7 +35,8 @@ uint32_t LastId(const json& vocab, const json& added) {
 }
 
 // Ids that the file leaves out get placeholders.
-void AddTokens(const json& vocab, const json& added, GgufWriter* writer) {
+void AddTokens(const json& vocab, const json& added, bool of_pieces,
+               GgufWriter* writer) {
   const uint32_t last = LastId(vocab, added);
   std::vector<std::string> tokens;
   for (uint32_t id = 0; id <= last; ++id) {
@@ -40,11 +45,14 @@ void AddTokens(const json& vocab, const json& added, GgufWriter* writer) {
   std::vector<int32_t> types(tokens.size(), kUnused);
   for (const auto& [token, id] : vocab.items()) {
     tokens[id] = token;
-    types[id] = kNormal;
+    types[id] = absl::StartsWith(token, "<0x") ? kByte : kNormal;
   }
   for (const json& token : added) {
     const uint32_t id = token["id"];
     tokens[id] = token["content"];
+    if (of_pieces && !token["special"]) {  // looked for in the text as it is
+      tokens[id] = absl::StrReplaceAll(tokens[id], {{"\u2581", " "}});
+    }
     types[id] = token["special"] ? kControl : kUserDefined;
   }
   writer->AddStrings("tokenizer.ggml.tokens", tokens);
@@ -62,6 +70,17 @@ void AddMerges(const json& merges, GgufWriter* writer) {
   writer->AddStrings("tokenizer.ggml.merges", lines);
 }
 
+// The earlier two tokens become it, the better is its score.
+void AddScores(const json& vocab, const json& added, const json& merges,
+               GgufWriter* writer) {
+  std::vector<float> scores(LastId(vocab, added) + 1, -1e6f);
+  for (size_t i = merges.size(); i-- > 0;) {
+    const auto merge = merges[i].get<std::pair<std::string, std::string>>();
+    scores[vocab[merge.first + merge.second]] = -static_cast<float>(i);
+  }
+  writer->AddFloats("tokenizer.ggml.scores", scores);
+}
+
 }  // namespace
 
 GgufWriter TokenizerGguf(const std::string& tokenizer_json,
@@ -74,9 +93,19 @@ GgufWriter TokenizerGguf(const std::string& tokenizer_json,
   const json& model = tokenizer["model"];
   GgufWriter writer;
   writer.AddString("general.architecture", "llama");
+  const bool of_pieces = model.value("byte_fallback", false);
+  AddTokens(model["vocab"], tokenizer["added_tokens"], of_pieces, &writer);
+  if (of_pieces) {
+    writer.AddString("tokenizer.ggml.model", "llama");
+    writer.AddBool("tokenizer.ggml.add_space_prefix", false);
+    writer.AddUint("tokenizer.ggml.unknown_token_id",
+                   model["vocab"][model["unk_token"].get<std::string>()]);
+    AddScores(model["vocab"], tokenizer["added_tokens"], model["merges"],
+              &writer);
+    return writer;
+  }
   writer.AddString("tokenizer.ggml.model", "gpt2");
   writer.AddString("tokenizer.ggml.pre", pre);
-  AddTokens(model["vocab"], tokenizer["added_tokens"], &writer);
   AddMerges(model["merges"], &writer);
   return writer;
 }

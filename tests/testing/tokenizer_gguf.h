@@ -6,8 +6,9 @@
 
 namespace lockstep::testing {
 
-// The metadata that a GGUF file has for a byte-level tokenizer.json, a file:
-// tokens, their types, and merges. `pre` names the splitting rule.
+// The metadata that a GGUF file has for a tokenizer.json, a file: tokens, their
+// types, and merges, or of SentencePiece's the scores of tokens. `pre` names
+// the splitting rule of a byte-level one.
 GgufWriter TokenizerGguf(const std::string& tokenizer_json,
                          const std::string& pre);
 

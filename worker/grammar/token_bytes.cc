@@ -1,7 +1,9 @@
 #include "worker/grammar/token_bytes.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_replace.h>
 #include <absl/types/span.h>
 
 #include <array>
@@ -51,8 +53,7 @@ std::optional<int> TakeCharacter(absl::string_view* text) {
   return character;
 }
 
-using TokenizerPtr =
-    std::unique_ptr<LtTokenizer, decltype(&lt_tokenizer_free)>;
+using TokenizerPtr = std::unique_ptr<LtTokenizer, decltype(&lt_tokenizer_free)>;
 
 TokenBytes CopyOf(const LtVocabulary& vocabulary) {
   TokenBytes tokens;
@@ -79,30 +80,45 @@ absl::StatusOr<TokenBytes> FromTokenizerJson(absl::Span<const uint8_t> json) {
   return tokens;
 }
 
-// ggml's docs/gguf.md, tokenizer.ggml.token_type: an entry, of no text, that
-// the model's own files call special.
-constexpr int64_t kControl = 3;
+// tokenizer.ggml.token_type, ggml's docs/gguf.md: what the model's own files
+// call special, of no text; a byte, "<0x0A>".
+constexpr int64_t kNormal = 1, kUnknown = 2, kControl = 3, kByte = 6;
+
+// Of a token of SentencePiece's.
+std::string BytesOfPiece(absl::string_view piece, int64_t type) {
+  int byte = 0;
+  if (type == kByte && piece.size() == 6 &&
+      absl::SimpleHexAtoi(piece.substr(1, 4), &byte)) {
+    return std::string(1, static_cast<char>(byte));
+  }
+  return absl::StrReplaceAll(piece, {{"\u2581", " "}});
+}
 
 absl::StatusOr<TokenBytes> FromGguf(const std::string& path) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, GgufFile::Open(path));
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view model,
                             file->GetString("tokenizer.ggml.model"));
-  if (model != "gpt2") {
+  const bool is_sentencepiece = model == "llama";
+  if (!is_sentencepiece && model != "gpt2") {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": tokenizer.ggml.model is \"", model,
-                     "\"; grammars need \"gpt2\"."));
+                     "\"; grammars need \"gpt2\" or \"llama\"."));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto* texts,
                             file->GetStrings("tokenizer.ggml.tokens"));
   const std::vector<int64_t>* types = nullptr;
   if (file->Find("tokenizer.ggml.token_type") != nullptr) {
-    LOCKSTEP_ASSIGN_OR_RETURN(types, file->GetInts("tokenizer.ggml.token_type"));
+    LOCKSTEP_ASSIGN_OR_RETURN(types,
+                              file->GetInts("tokenizer.ggml.token_type"));
   }
   TokenBytes tokens;
   for (size_t id = 0; id < texts->size(); ++id) {
-    tokens.Add(
-        BytesOfToken((*texts)[id]),
-        types != nullptr && id < types->size() && (*types)[id] == kControl);
+    const absl::string_view text = (*texts)[id];
+    const int64_t type =
+        types != nullptr && id < types->size() ? (*types)[id] : kNormal;
+    tokens.Add(is_sentencepiece ? BytesOfPiece(text, type) : BytesOfToken(text),
+               type == kControl || type == kUnknown);
+    if (is_sentencepiece && type == kByte) tokens.kinds.back() = LT_TOKEN_BYTE;
   }
   return tokens;
 }

@@ -27,8 +27,8 @@ struct TokenBytes {
 };
 
 // Of a model: from the tokenizer.json of a Hugging Face folder, or from a .gguf
-// file whose tokens are byte-level. NOT_FOUND where it has none,
-// INVALID_ARGUMENT where they are of another kind; either names the file.
+// file whose tokens are byte-level or SentencePiece's. NOT_FOUND where it has
+// none, INVALID_ARGUMENT where they are of another kind; either names the file.
 absl::StatusOr<TokenBytes> ReadTokenBytes(const std::string& model);
 
 // The bytes that a token of a byte-level vocabulary (GPT-2's) stands for: of

@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/testing/gguf_writer.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "tests/testing/tiny_tokenizer.h"
 #include "tests/testing/write_file.h"
+#include "third_party/text/text_library.h"
 
 namespace lockstep {
 namespace {
@@ -70,6 +72,25 @@ TEST(TokenBytes, OfAFolderAndOfAFileAreTheSame) {
   EXPECT_EQ(BytesOf(*of_file, 3 + '\n'), "\n");
   EXPECT_EQ(BytesOf(*of_file, 3 + 0xff), "\xff");
   EXPECT_EQ(BytesOf(*of_file, 3 + 256), " e");
+}
+
+TEST(TokenBytes, OfSentencePiecesPiecesSpacesAndBytesAreMeant) {
+  testing::GgufWriter writer;
+  writer.AddString("tokenizer.ggml.model", "llama");
+  writer.AddStrings("tokenizer.ggml.tokens",
+                    {"<unk>", "<s>", "<0x0A>", "\u2581a\u2581b", "Ġ"});
+  writer.AddInts("tokenizer.ggml.token_type", {2, 3, 6, 1, 1});
+  const std::string path = ::testing::TempDir() + "pieces.gguf";
+  testing::WriteFile(path, writer.Finish());
+  const auto tokens = ReadTokenBytes(path);
+  ASSERT_TRUE(tokens.ok()) << tokens.status();
+  EXPECT_EQ(BytesOf(*tokens, 2), "\n");
+  EXPECT_EQ(BytesOf(*tokens, 3), " a b");
+  EXPECT_EQ(BytesOf(*tokens, 4), "Ġ");
+  EXPECT_THAT(tokens->kinds,
+              ElementsAre(LT_TOKEN_TEXT | LT_TOKEN_SPECIAL,
+                          LT_TOKEN_TEXT | LT_TOKEN_SPECIAL, LT_TOKEN_BYTE,
+                          LT_TOKEN_TEXT, LT_TOKEN_TEXT));
 }
 
 TEST(TokenBytes, BytesOfToken) {
