@@ -4,10 +4,12 @@
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "common/error_reason.h"
 #include "tests/clients/client_programs.h"
@@ -47,7 +49,7 @@ class ToolClientsTest : public GatewayTest {
     if (busy != prompt.npos) {
       const int times = prompt[busy + 5] - '0';
       absl::MutexLock lock(&mutex_);
-      if (refused_[prompt]++ >= times) return Say(request, "At last.");
+      if (asked_[prompt]++ >= times) return Say(request, "At last.");
       FakeAnswer refusal;
       refusal.status = MakeError(ErrorReason::kQueueFullRequests, "full.",
                                  {.retry_delay = kRetryDelay});
@@ -63,16 +65,26 @@ class ToolClientsTest : public GatewayTest {
     return absl::StrCat("http://127.0.0.1:", gateway_->ports().http, "/v1");
   }
 
+  // Three times the one that was busy twice, once the one that gave up.
+  void ExpectTriedAgain() {
+    absl::MutexLock lock(&mutex_);
+    std::vector<int> times;
+    for (const auto& [prompt, count] : asked_) times.push_back(count);
+    EXPECT_THAT(times, ::testing::ElementsAre(3, 1));
+  }
+
   absl::Mutex mutex_;
-  std::map<std::string, int> refused_ ABSL_GUARDED_BY(mutex_);  // by prompt
+  std::map<std::string, int> asked_ ABSL_GUARDED_BY(mutex_);  // the busy ones
 };
 
 TEST_F(ToolClientsTest, ThePythonLibraryFindsWhatItKnows) {
   RunPython("openai_tools_sdk.py", {BaseUrl()});
+  if (!IsSkipped()) ExpectTriedAgain();
 }
 
 TEST_F(ToolClientsTest, TheJavaScriptLibraryFindsWhatItKnows) {
   RunJavaScript("openai_tools_sdk.js", {BaseUrl()});
+  if (!IsSkipped()) ExpectTriedAgain();
 }
 
 }  // namespace
