@@ -52,10 +52,10 @@ TEST(GlooMesh, AnAddressThatIsNotThisHostsIsNamed) {
 }
 
 TEST(GlooMesh, ItsThreadHasAName) {
-  auto expected = ThreadNames();
+  // A name the more, and perhaps a sanitizer's own thread, which takes any.
+  const size_t before = ThreadNames().count("gloo");
   const auto mesh = Listen(0);
-  expected.insert("gloo");
-  EXPECT_EQ(ThreadNames(), expected);
+  EXPECT_GT(ThreadNames().count("gloo"), before);
 }
 
 TEST(GlooMesh, ARankThatIsGoneBeforeItIsReachedIsNamed) {
