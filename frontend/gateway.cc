@@ -190,6 +190,7 @@ absl::Status Gateway::Readiness() const {
 
 void Gateway::OnChange() {
   absl::MutexLock lock(&change_mutex_);
+  if (is_draining_) return;
   const absl::Status ready = Readiness();
   if (ready.ok()) {
     Enter(Phase::kReady);
@@ -209,22 +210,25 @@ void Gateway::Enter(Phase phase, absl::string_view detail) {
 void Gateway::Drain() { Stop(options_.drain_timeout); }
 
 void Gateway::Stop(absl::Duration grace) {
-  if (discovery_ != nullptr) discovery_->Stop();
-  if (tokenizer_watch_ != nullptr) tokenizer_watch_->Stop();
-  groups_.Stop();
+  {
+    absl::MutexLock lock(&change_mutex_);
+    is_draining_ = true;
+  }
   Enter(Phase::kDraining);
   server_->SetServing(false);
   InflightRequests& inflight = pipeline_.inflight();
   inflight.Close();
+  const absl::Status why =
+      MakeError(ErrorReason::kGatewayDraining,
+                "the gateway is shutting down; try again at another.");
+  groups_.EndWaits(why);
   openai_.SetDraining();
   if (http_ != nullptr) http_->Drain();
   if (!inflight.AwaitIdle(grace)) {
     LOG(WARNING) << "ending " << inflight.number()
                  << " requests that did not end in "
                  << absl::FormatDuration(grace);
-    inflight.EndAll(
-        MakeError(ErrorReason::kGatewayDraining,
-                  "the gateway is shutting down; try again at another."));
+    inflight.EndAll(why);
     inflight.AwaitIdle(kEndTimeout);
   }
   told_metrics_ = {};  // before the server it asks is none any more
@@ -232,6 +236,9 @@ void Gateway::Stop(absl::Duration grace) {
   server_->Shutdown(kFlushMs);
   // All have been told to end, and their connections are closed.
   inflight.AwaitIdle(absl::InfiniteDuration());
+  if (discovery_ != nullptr) discovery_->Stop();
+  if (tokenizer_watch_ != nullptr) tokenizer_watch_->Stop();
+  groups_.Stop();
   http_ = nullptr;
   server_ = nullptr;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/base/thread_annotations.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
@@ -59,8 +60,10 @@ class Gateway {
     return {server_->port(), http_ == nullptr ? 0 : http_->port()};
   }
 
-  // Not ready first; then no new requests; running ones end UNAVAILABLE at the
-  // drain timeout. Returns when the last has ended. Once, by the owner.
+  // Not ready first; then no new requests, and those that wait for a first
+  // group are refused; running ones, which may still be sent to another group,
+  // end UNAVAILABLE at the drain timeout. Returns when the last has ended.
+  // Once, by the owner.
   void Drain();
 
  private:
@@ -94,7 +97,8 @@ class Gateway {
   std::unique_ptr<Discovery> discovery_;  // null: groups are as they are told
   // Where the tokenizer is a service.
   std::unique_ptr<TokenizerWatch> tokenizer_watch_;
-  absl::Mutex change_mutex_;                // held in OnChange
+  absl::Mutex change_mutex_;  // held in OnChange
+  bool is_draining_ ABSL_GUARDED_BY(change_mutex_) = false;
   MetricBoard::Registration told_metrics_;  // reads all above
 };
 

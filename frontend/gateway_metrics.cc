@@ -58,6 +58,11 @@ constexpr MetricInfo kMetrics[] = {
      "answers that another group went on with"},
     {"lockstep_gateway_lost_answers_total", kCounter, "",
      "answers that no group went on with"},
+    {"lockstep_gateway_waiting_requests", kGauge, "",
+     "requests and answers that wait for a group: there is none, or those there "
+     "did not take them"},
+    {"lockstep_gateway_group_waits_total", kCounter, "",
+     "how often one waited as there was none"},
     {"lockstep_gateway_silent_groups_total", kCounter, "",
      "attempts that were ended as the group sent nothing in time"},
     {"lockstep_gateway_discovery_up", kGauge, "",
@@ -143,6 +148,8 @@ void CollectRouting(const GroupSet& groups, MetricWriter& writer) {
              counters.refused_retries);
   writer.Add("lockstep_gateway_failovers_total", {}, counters.failovers);
   writer.Add("lockstep_gateway_lost_answers_total", {}, counters.lost_answers);
+  writer.Add("lockstep_gateway_waiting_requests", {}, groups.waits().number());
+  writer.Add("lockstep_gateway_group_waits_total", {}, counters.group_waits);
   writer.Add("lockstep_gateway_silent_groups_total", {},
              counters.silent_groups);
   for (const GroupSet::GroupStatus& group : groups.statuses()) {

@@ -55,9 +55,9 @@ DEFINE_int32(token_timeout, 60,
 DEFINE_int32(request_timeout, 1800,
              "Seconds for a whole answer, 1 to 86400, unless the client's "
              "deadline is sooner.");
-DEFINE_int32(failover_wait, 5,
-             "Seconds that an answer which has begun waits for a group to go "
-             "on with it while there is none, 0 to 86400.");
+DEFINE_int32(group_wait, 5,
+             "Seconds that a request, or an answer which has begun, waits for a "
+             "group while there is none, 0 to 86400.");
 DEFINE_int32(max_retries, 2,
              "How often a request whose answer has not begun is sent to "
              "another group, 0 to 10.");
@@ -143,7 +143,7 @@ absl::StatusOr<GroupSetOptions> RoutingOptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("request_timeout", FLAGS_request_timeout, 1, kMaxSeconds));
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckRangeFlag("failover_wait", FLAGS_failover_wait, 0, kMaxSeconds));
+      CheckRangeFlag("group_wait", FLAGS_group_wait, 0, kMaxSeconds));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("max_retries", FLAGS_max_retries, 0, kMaxRetries));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("retry_budget_percent",
@@ -154,7 +154,7 @@ absl::StatusOr<GroupSetOptions> RoutingOptionsFromFlags() {
   options.request_timeout = absl::Seconds(FLAGS_request_timeout);
   options.retry.max_retries = FLAGS_max_retries;
   options.retry.refusal_wait = options.silence.first_token;
-  options.retry.group_wait = absl::Seconds(FLAGS_failover_wait);
+  options.retry.group_wait = absl::Seconds(FLAGS_group_wait);
   options.retry_budget.part_of_requests = FLAGS_retry_budget_percent / 100.0;
   return options;
 }
@@ -174,7 +174,7 @@ std::string GatewayOptions::ToString() const {
       absl::FormatDuration(routing.silence.first_token),
       " token_timeout=", absl::FormatDuration(routing.silence.between_tokens),
       " request_timeout=", absl::FormatDuration(routing.request_timeout),
-      " failover_wait=", absl::FormatDuration(routing.retry.group_wait),
+      " group_wait=", absl::FormatDuration(routing.retry.group_wait),
       " max_retries=", routing.retry.max_retries,
       " retry_budget=", routing.retry_budget.part_of_requests, " model=", model,
       " tokenizer_address=", tokenizer_address,

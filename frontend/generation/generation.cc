@@ -43,6 +43,24 @@ void Generation::Start() {
       request_bytes_, [this](const absl::Status& why) { Cancel(why); });
   if (!ticket.ok()) return End(ticket.status());
   ticket_ = *std::move(ticket);
+  if (pipeline_->groups().HasGroup()) return Enqueue();
+  AwaitModel();
+}
+
+void Generation::AwaitModel() {
+  GroupSet& groups = pipeline_->groups();
+  absl::MutexLock lock(&mutex_);
+  wait_ = groups.AwaitModel([this] {
+    {
+      absl::MutexLock lock(&mutex_);
+      wait_ = 0;
+    }
+    Enqueue();
+  });
+  if (!why_cancelled_.ok()) groups.waits().End(wait_);
+}
+
+void Generation::Enqueue() {
   const absl::Status status = pipeline_->encode_pool().Run(
       request_bytes_, [this] { ParseAndEncode(); });
   if (!status.ok()) End(status);
@@ -152,6 +170,7 @@ void Generation::Cancel(const absl::Status& why) {
     absl::MutexLock lock(&mutex_);
     if (why_cancelled_.ok()) why_cancelled_ = why;
     call = call_;
+    if (wait_ != 0) pipeline_->groups().waits().End(wait_);
   }
   if (call != nullptr) call->Cancel();
 }

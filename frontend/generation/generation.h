@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -32,8 +33,9 @@ struct Caller {
   std::shared_ptr<AccessRecord> record = nullptr;
 };
 
-// One Generate request on its way: admit → parse, render and encode → send to
-// a worker group → decode what comes back → sink.
+// One Generate request on its way: admit → wait for a group, where none is
+// ready → parse, render and encode → send to a worker group → decode what comes
+// back → sink.
 //
 //   Generation generation(&pipeline, request.Length(), parse, &sink);
 //   generation.Start();      // the sink's terminal event is the end of it
@@ -58,6 +60,8 @@ class Generation : private WorkerCall::Listener {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void AwaitModel();
+  void Enqueue();
   void ParseAndEncode();  // on an encoding thread
   void SpendTokens(int64_t tokens);
   absl::Status KeepPrompt(const EncodedPrompt& prompt);
@@ -79,7 +83,7 @@ class Generation : private WorkerCall::Listener {
   ResponseSink* const sink_;
   Caller caller_;
 
-  GenerateSpec spec_;  // from ParseAndEncode on
+  GenerateSpec spec_;                   // from ParseAndEncode on
   std::optional<v1::Grammar> grammar_;  // from there to Send
   Answer answer_;
 
@@ -93,6 +97,7 @@ class Generation : private WorkerCall::Listener {
 
   mutable absl::Mutex mutex_;
   absl::Status why_cancelled_ ABSL_GUARDED_BY(mutex_);
+  uint64_t wait_ ABSL_GUARDED_BY(mutex_) = 0;  // for a first group
   std::shared_ptr<RoutedCall> call_ ABSL_GUARDED_BY(mutex_);  // set once
 
   // Until the sink lets go of the generation. The first to be destroyed: Cancel

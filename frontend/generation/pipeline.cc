@@ -3,8 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "common/status_macros.h"
-
 namespace lockstep {
 
 Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
@@ -20,33 +18,43 @@ Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
 void Pipeline::Tokenize(
     size_t request_bytes, Parser<PromptSpec> parse,
     std::function<void(absl::StatusOr<EncodedPrompt>)> done) {
-  const absl::Status status =
-      RunAdmitted(request_bytes, [this, parse = std::move(parse), done] {
+  RunAdmitted(
+      request_bytes,
+      [this, parse = std::move(parse), done] {
         const auto prompt = parse();
         if (!prompt.ok()) return done(prompt.status());
         done(EncodePrompt(*prompt, chat_format_, *tokenizer_));
-      });
-  if (!status.ok()) done(status);
+      },
+      done);
 }
 
 void Pipeline::Detokenize(
     size_t request_bytes, Parser<DetokenizeSpec> parse,
     std::function<void(absl::StatusOr<std::string>)> done) {
-  const absl::Status status =
-      RunAdmitted(request_bytes, [this, parse = std::move(parse), done] {
+  RunAdmitted(
+      request_bytes,
+      [this, parse = std::move(parse), done] {
         const auto spec = parse();
         if (!spec.ok()) return done(spec.status());
         done(tokenizer_->Decode(spec->ids, spec->skip_special_tokens));
-      });
-  if (!status.ok()) done(status);
+      },
+      done);
 }
 
-absl::Status Pipeline::RunAdmitted(size_t bytes, std::function<void()> task) {
-  LOCKSTEP_ASSIGN_OR_RETURN(InflightRequests::Ticket ticket,
-                            inflight_.Admit(bytes));
+void Pipeline::RunAdmitted(
+    size_t bytes, std::function<void()> task,
+    std::function<void(const absl::Status& why)> refuse) {
+  auto ticket = inflight_.Admit(bytes);
+  if (!ticket.ok()) return refuse(ticket.status());
   // Shared, as a std::function must be copyable.
-  auto held = std::make_shared<InflightRequests::Ticket>(std::move(ticket));
-  return encode_pool_.Run(bytes, [held, task = std::move(task)] { task(); });
+  auto held = std::make_shared<InflightRequests::Ticket>(*std::move(ticket));
+  const auto run = [this, bytes, held, task = std::move(task), refuse] {
+    const absl::Status status =
+        encode_pool_.Run(bytes, [held, task] { task(); });
+    if (!status.ok()) refuse(status);
+  };
+  if (groups_->HasGroup()) return run();
+  groups_->AwaitModel(run);
 }
 
 }  // namespace lockstep

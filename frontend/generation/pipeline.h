@@ -43,8 +43,9 @@ class Pipeline {
   Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
            GroupSet* groups);
 
-  // `parse`, then `done` are called once, on an encoding thread; of a refusal
-  // `done` alone, on this one. RESOURCE_EXHAUSTED where too much is in flight.
+  // `parse`, then `done` are called once, on an encoding thread, when a group
+  // is ready or has not been for a while; of a refusal `done` alone, on this
+  // thread or "timers". RESOURCE_EXHAUSTED where too much is in flight.
   void Tokenize(size_t request_bytes, Parser<PromptSpec> parse,
                 std::function<void(absl::StatusOr<EncodedPrompt>)> done);
   void Detokenize(size_t request_bytes, Parser<DetokenizeSpec> parse,
@@ -58,7 +59,8 @@ class Pipeline {
   GenerationMeter& meter() { return meter_; }
 
  private:
-  absl::Status RunAdmitted(size_t bytes, std::function<void()> task);
+  void RunAdmitted(size_t bytes, std::function<void()> task,
+                   std::function<void(const absl::Status& why)> refuse);
 
   const Tokenizer* const tokenizer_;
   const ChatFormat chat_format_;

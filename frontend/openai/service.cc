@@ -192,6 +192,7 @@ void Service::Tokenize(http::Request request, Writer writer) {
   struct Call {
     http::Request request;
     bool return_token_strs = false;
+    uint32_t max_model_len = 0;
   };
   const auto grant = access_->Enter(AuthorizationOf(request));
   if (!grant.ok()) return Answer(writer, grant.status());
@@ -207,16 +208,15 @@ void Service::Tokenize(http::Request request, Writer writer) {
             TokenizeRequest parsed,
             ParseTokenizeRequest(call->request.body, context));
         call->return_token_strs = parsed.return_token_strs;
+        call->max_model_len = context.model.max_context_tokens;
         return std::move(parsed.prompt);
       },
       AfterRelease(
           *grant, [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
             if (!encoded.ok()) return Answer(writer, encoded.status());
-            const auto model = groups_->Model();
-            if (!model.ok()) return Answer(writer, model.status());
             Answer(writer,
                    Json{{"count", encoded->token_ids.size()},
-                        {"max_model_len", model->max_context_tokens},
+                        {"max_model_len", call->max_model_len},
                         {"tokens", encoded->token_ids},
                         {"token_strs",
                          call->return_token_strs

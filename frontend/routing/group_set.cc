@@ -4,7 +4,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "common/error_reason.h"
 
@@ -23,16 +22,6 @@ GroupLoad ToGroupLoad(const v1::Load& load) {
 }
 
 }  // namespace
-
-absl::Time RoutingNow() {
-  return absl::UnixEpoch() +
-         absl::FromChrono(TimerThread::Clock::now().time_since_epoch());
-}
-
-TimerThread::Clock::time_point ToTimerClock(absl::Time time) {
-  return TimerThread::Clock::time_point(
-      absl::ToChronoNanoseconds(time - absl::UnixEpoch()));
-}
 
 GroupSet::GroupSet(const GroupSetOptions& options,
                    std::unique_ptr<RoutingPolicy> policy)
@@ -132,6 +121,7 @@ void GroupSet::OnMonitorChange(GroupId id, const WorkerMonitor& monitor) {
     turned = ChooseServed();
     WarnIfOther(member);
   }
+  if (model.ok()) waits_.EndAll();
   if (!turned) return;
   absl::MutexLock lock(&change_mutex_);
   on_change_();
@@ -196,6 +186,7 @@ void GroupSet::OnLoad(GroupId id, const v1::Load& load) {
 absl::StatusOr<ServedModel> GroupSet::Model() const {
   absl::MutexLock lock(&mutex_);
   if (served_.has_value()) return *served_;
+  if (!why_no_waits_.ok()) return why_no_waits_;
   if (members_.empty()) {
     return MakeError(ErrorReason::kWorkerUnreachable,
                      "no worker is known yet.");
@@ -204,10 +195,9 @@ absl::StatusOr<ServedModel> GroupSet::Model() const {
   // It became ready, and this is not told yet.
   if (first.ok()) return absl::UnavailableError("no worker is ready yet.");
   if (members_.size() == 1) return first.status();
-  return WithMessage(
-      first.status(),
-      absl::StrCat("none of ", members_.size(),
-                   " workers is ready: ", first.status().message()));
+  return WithMessage(first.status(), absl::StrCat("none of ", members_.size(),
+                                                  " workers is ready: ",
+                                                  first.status().message()));
 }
 
 bool GroupSet::Fits(const Member& member, const ServedModel* continues) const {
@@ -221,7 +211,7 @@ std::optional<GroupSet::Lease> GroupSet::Pick(const Wish& wish) {
   std::vector<GroupId> candidates;
   for (const auto& [id, member] : members_) {
     const bool is_excluded =
-        std::find(wish.excluded.begin(), wish.excluded.end(), id) !=
+        std::find(wish.excluded.begin(), wish.excluded.end(), member->model) !=
         wish.excluded.end();
     if (!is_excluded && Fits(*member, wish.continues)) candidates.push_back(id);
   }
@@ -238,6 +228,36 @@ bool GroupSet::HasGroup(const ServedModel* continues) const {
                      [&](const auto& entry) ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
                        return Fits(*entry.second, continues);
                      });
+}
+
+uint64_t GroupSet::AwaitGroup(const ServedModel* continues, absl::Time until,
+                              std::function<void()> call) {
+  ++counters_.group_waits;
+  const uint64_t id = waits_.Add(until, std::move(call));
+  const bool may_wait = continues != nullptr || new_requests_wait();
+  // Either may have turned just now.
+  if (!may_wait || HasGroup(continues)) waits_.End(id);
+  return id;
+}
+
+uint64_t GroupSet::AwaitModel(std::function<void()> call) {
+  const absl::Duration wait =
+      std::min(options_.retry.group_wait, options_.request_timeout);
+  return AwaitGroup(/*continues=*/nullptr, RoutingNow() + wait,
+                    std::move(call));
+}
+
+void GroupSet::EndWaits(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mutex_);
+    why_no_waits_ = why;
+  }
+  waits_.EndAll();
+}
+
+bool GroupSet::new_requests_wait() const {
+  absl::MutexLock lock(&mutex_);
+  return why_no_waits_.ok();
 }
 
 int GroupSet::num_ready() const {

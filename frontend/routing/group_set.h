@@ -19,11 +19,13 @@
 #include "common/security/grpc_credentials.h"
 #include "common/timer_thread.h"
 #include "frontend/routing/balancer.h"
+#include "frontend/routing/group_waits.h"
 #include "frontend/routing/load_watch.h"
 #include "frontend/routing/policy/routing_policy.h"
 #include "frontend/routing/resilience/retry_budget.h"
 #include "frontend/routing/resilience/retry_plan.h"
 #include "frontend/routing/resilience/silence_watch.h"
+#include "frontend/routing/routing_clock.h"
 #include "frontend/routing/served_model.h"
 #include "frontend/routing/worker_client.h"
 #include "frontend/routing/worker_monitor.h"
@@ -48,6 +50,7 @@ struct RoutingCounters {
   std::atomic<uint64_t> failovers = 0;        // after one
   std::atomic<uint64_t> lost_answers = 0;     // that no group went on with
   std::atomic<uint64_t> silent_groups = 0;    // attempts ended by a time-out
+  std::atomic<uint64_t> group_waits = 0;      // as there was no group
 };
 
 // The worker groups that this gateway knows, and what each serves. A request
@@ -58,7 +61,8 @@ struct RoutingCounters {
 //   groups.SetAddresses({"host:50052", "other:50052"});
 //   LOCKSTEP_ASSIGN_OR_RETURN(ServedModel model, groups.Model());
 //
-// The model served is that of the first group to be ready, for as long as any
+// Where none is ready requests can wait for one, and are told when one is. The
+// model served is that of the first group to be ready, for as long as any
 // that is ready has its name; groups of other names get no requests. Groups
 // that serve it with other bits (GiveTheSameBits) do, but do not go on with
 // each other's answers. A group whose address is taken out gets no new requests
@@ -72,7 +76,8 @@ class GroupSet {
   struct Wish {
     RouteRequest route;
     int64_t sequences = 1;
-    absl::Span<const GroupId> excluded = {};
+    // As leases had them: a group that was away since is another.
+    absl::Span<const std::shared_ptr<const ServedModel>> excluded = {};
     // Set: only groups that give the same bits as one that serves this.
     const ServedModel* continues = nullptr;
   };
@@ -96,8 +101,22 @@ class GroupSet {
 
   // None where no group that is ready fits.
   std::optional<Lease> Pick(const Wish& wish);
-  // Whether one would that is not excluded.
-  bool HasGroup(const ServedModel* continues) const;
+  // Whether there is one that fits, excluded or not.
+  bool HasGroup(const ServedModel* continues = nullptr) const;
+
+  // `call` is called once, on the thread "timers": when HasGroup may have
+  // turned true, else at `until`. It can be ended before, by waits().End(id).
+  uint64_t AwaitGroup(const ServedModel* continues, absl::Time until,
+                      std::function<void()> call);
+  // The same, of a request that is new: until Model() is ready, or has not been
+  // for as long as requests wait.
+  uint64_t AwaitModel(std::function<void()> call);
+  // From here on no request waits whose answer has not begun: `why` is what
+  // Model() says to it where there is none.
+  void EndWaits(const absl::Status& why);
+  bool new_requests_wait() const;
+  GroupWaits& waits() { return waits_; }
+  const GroupWaits& waits() const { return waits_; }
 
   int num_ready() const;
 
@@ -151,7 +170,9 @@ class GroupSet {
   GroupId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<GroupId, std::unique_ptr<Member>> members_ ABSL_GUARDED_BY(mutex_);
   std::optional<ServedModel> served_ ABSL_GUARDED_BY(mutex_);
+  absl::Status why_no_waits_ ABSL_GUARDED_BY(mutex_);  // OK: they wait
 
+  GroupWaits waits_{&timers_};
   TimerThread timers_;
 };
 
@@ -166,7 +187,6 @@ class GroupSet::Lease {
   Lease& operator=(Lease&&) = delete;
   ~Lease();
 
-  GroupId group() const { return share_.group; }
   WorkerClient& client() const { return *client_; }
   const std::shared_ptr<const ServedModel>& model() const { return model_; }
 
@@ -189,9 +209,5 @@ class GroupSet::Lease {
   std::shared_ptr<const ServedModel> model_;
   Balancer::Share share_;
 };
-
-// By the clock that nobody sets, as the parts of routing are given it.
-absl::Time RoutingNow();
-TimerThread::Clock::time_point ToTimerClock(absl::Time time);
 
 }  // namespace lockstep

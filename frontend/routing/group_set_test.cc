@@ -1,6 +1,7 @@
 #include "frontend/routing/group_set.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -93,10 +94,52 @@ TEST_F(GroupSetTest, ExcludedOnesAreNotPicked) {
   AddWorker();
   groups_.SetAddresses(addresses_);
   AwaitReady(2);
-  const GroupId first = groups_.Pick({.route = {}})->group();
+  const auto first = groups_.Pick({.route = {}});
   for (int i = 0; i < 3; ++i) {
-    EXPECT_NE(groups_.Pick({.route = {}, .excluded = {first}})->group(), first);
+    const auto other =
+        groups_.Pick({.route = {}, .excluded = {first->model()}});
+    EXPECT_NE(other->client().address(), first->client().address());
   }
+}
+
+TEST_F(GroupSetTest, AGroupThatWasAwayIsAnotherOne) {
+  AddWorker();
+  groups_.SetAddresses(addresses_);
+  AwaitReady(1);
+  const auto before = groups_.Pick({.route = {}});
+  const std::vector tried = {before->model()};
+  const GroupSet::Wish wish{.route = {}, .excluded = tried};
+  EXPECT_FALSE(groups_.Pick(wish).has_value());
+  workers_[0]->Stop();
+  AwaitReady(0);
+  workers_[0]->Start();
+  AwaitReady(1);
+  EXPECT_TRUE(groups_.Pick(wish).has_value());
+}
+
+TEST_F(GroupSetTest, WhoWaitsIsToldWhenAGroupIsReady) {
+  AddWorker();
+  absl::Notification told;
+  groups_.AwaitModel([&] { told.Notify(); });
+  EXPECT_EQ(groups_.waits().number(), 1);
+  groups_.SetAddresses(addresses_);
+  told.WaitForNotification();
+  EXPECT_TRUE(groups_.HasGroup());
+  absl::Notification at_once;
+  groups_.AwaitModel([&] { at_once.Notify(); });
+  at_once.WaitForNotification();
+  EXPECT_EQ(groups_.counters().group_waits, 2);
+}
+
+TEST_F(GroupSetTest, NobodyNewWaitsAfterTheEndOfWaits) {
+  const auto why = MakeError(ErrorReason::kGatewayDraining, "it drains.");
+  absl::Notification ended, at_once;
+  groups_.AwaitModel([&] { ended.Notify(); });
+  groups_.EndWaits(why);
+  ended.WaitForNotification();
+  EXPECT_EQ(groups_.Model().status(), why);
+  groups_.AwaitModel([&] { at_once.Notify(); });
+  at_once.WaitForNotification();
 }
 
 TEST_F(GroupSetTest, TheContextIsTheShortestOne) {

@@ -18,6 +18,10 @@ namespace {
 // Seen by nobody: whoever cancels says why.
 constexpr char kCancelled[] = "the call was cancelled.";
 
+absl::Time RoutingTime(SystemClock::time_point time) {
+  return RoutingNow() + absl::FromChrono(time - SystemClock::now());
+}
+
 }  // namespace
 
 RoutedCall::RoutedCall(GroupSet* groups, v1::WorkerGenerateRequest request,
@@ -77,33 +81,49 @@ void RoutedCall::AttemptAt(GroupSet::Lease lease) {
 
 void RoutedCall::NoGroup() {
   const bool is_there = groups_->HasGroup(began_with_.get());
-  if (plan_.Waits(is_there, RoutingNow())) {
-    tried_.clear();
-    return AttemptLater();
+  if (is_there && tried_.empty()) return Attempt();  // it has just come
+  const absl::Time now = RoutingNow();
+  const absl::Time until =
+      std::min(plan_.WaitsUntil(is_there, now), RoutingTime(deadline_));
+  const bool may_wait = plan_.has_token() || groups_->new_requests_wait();
+  if (until <= now || !may_wait) return End(WhyNoGroup());
+  tried_.clear();
+  if (is_there) return AttemptLater();
+  AwaitGroup(until);
+}
+
+void RoutedCall::AwaitGroup(absl::Time until) {
+  absl::MutexLock lock(&mutex_);
+  wait_ =
+      groups_->AwaitGroup(began_with_.get(), until,
+                          [self = shared_from_this()] { self->OnWaitOver(); });
+  if (is_cancelled_) groups_->waits().End(wait_);
+}
+
+absl::Status RoutedCall::WhyNoGroup() const {
+  if (SystemClock::now() >= deadline_) {
+    return DescribeDeadline(absl::DeadlineExceededError(
+        "the deadline of the call passed while there was no group for it."));
   }
-  if (!last_failure_.ok()) return End(last_failure_);
+  if (!last_failure_.ok()) return last_failure_;
   const auto model = groups_->Model();
-  End(model.ok() ? absl::UnavailableError("no worker takes the request.")
-                 : model.status());
+  return model.ok() ? absl::UnavailableError("no worker takes the request.")
+                    : model.status();
 }
 
 void RoutedCall::AttemptLater() {
   const absl::Time time = RoutingNow() + plan_.NextDelay();
   absl::MutexLock lock(&mutex_);
-  SetDelayTimer(is_cancelled_ ? RoutingNow() : time);
+  wait_ = groups_->waits().Add(
+      time, [self = shared_from_this()] { self->OnWaitOver(); });
+  if (is_cancelled_) groups_->waits().End(wait_);
 }
 
-void RoutedCall::SetDelayTimer(absl::Time time) {
-  delay_timer_ = groups_->timers().At(
-      ToTimerClock(time), [self = shared_from_this()] { self->OnDelayOver(); });
-}
-
-void RoutedCall::OnDelayOver() {
+void RoutedCall::OnWaitOver() {
   bool is_cancelled = false;
   {
     absl::MutexLock lock(&mutex_);
-    if (delay_timer_ == 0) return;  // Cancel set another, which came first
-    delay_timer_ = 0;
+    wait_ = 0;
     is_cancelled = is_cancelled_;
   }
   if (is_cancelled) return End(absl::CancelledError(kCancelled));
@@ -169,9 +189,12 @@ void RoutedCall::OnEnd(absl::Status status) {
   const bool is_complete = status.ok() && point_.is_complete();
   if (is_complete || is_cancelled) return End(std::move(status));
   status = Describe(status, silent_for);
-  if (!MayFollow(status)) return End(std::move(status));
+  const FailureKind kind = silent_for > absl::ZeroDuration()
+                               ? FailureKind::kSilent
+                               : KindOf(status, point_.was_accepted());
+  if (!MayFollow(status, kind)) return End(std::move(status));
   last_failure_ = std::move(status);
-  tried_.push_back(lease_->group());
+  tried_.push_back(lease_->model());
   lease_.reset();
   {
     absl::MutexLock lock(&mutex_);
@@ -195,18 +218,19 @@ absl::Status RoutedCall::Describe(const absl::Status& status,
         absl::StrCat("the worker at ", address,
                      " ended the answer before it was complete."));
   }
-  if (absl::IsDeadlineExceeded(status) && deadline_ < client_deadline_) {
-    return WithMessage(
-        status,
-        absl::StrCat("the answer was not complete after the ",
-                     absl::FormatDuration(groups_->options().request_timeout),
-                     " of --request_timeout."));
-  }
-  return status;
+  return absl::IsDeadlineExceeded(status) ? DescribeDeadline(status) : status;
 }
 
-bool RoutedCall::MayFollow(const absl::Status& status) {
-  const FailureKind kind = KindOf(status, point_.was_accepted());
+absl::Status RoutedCall::DescribeDeadline(const absl::Status& status) const {
+  if (deadline_ == client_deadline_) return status;
+  return WithMessage(
+      status,
+      absl::StrCat("the answer was not complete after the ",
+                   absl::FormatDuration(groups_->options().request_timeout),
+                   " of --request_timeout."));
+}
+
+bool RoutedCall::MayFollow(const absl::Status& status, FailureKind kind) {
   if (absl::IsUnavailable(status) || absl::IsInternal(status)) {
     lease_->OnFailure();
   }
@@ -261,10 +285,7 @@ void RoutedCall::Cancel() {
     absl::MutexLock lock(&mutex_);
     if (std::exchange(is_cancelled_, true)) return;
     call = call_;
-    if (delay_timer_ != 0) {
-      groups_->timers().Cancel(delay_timer_);
-      SetDelayTimer(RoutingNow());
-    }
+    if (wait_ != 0) groups_->waits().End(wait_);
   }
   if (call != nullptr) call->Cancel();
 }

@@ -62,12 +62,13 @@ class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
 
   void Attempt();       // at a group that is to be found
   void AttemptLater();  // after a delay, on the thread "timers"
-  void SetDelayTimer(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnDelayOver();
+  void OnWaitOver();
   void AttemptAt(GroupSet::Lease lease);
   void NoGroup();
+  void AwaitGroup(absl::Time until);
+  absl::Status WhyNoGroup() const;
   // Whether there may be another attempt after one that ended so.
-  bool MayFollow(const absl::Status& status);
+  bool MayFollow(const absl::Status& status, FailureKind kind);
   void NoteProgress(const v1::WorkerGenerateResponse& message);
   void DeliverOwed();
   void End(absl::Status status);  // *this may be gone afterwards
@@ -78,6 +79,7 @@ class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
   // ended of.
   absl::Status Describe(const absl::Status& status,
                         absl::Duration silent_for) const;
+  absl::Status DescribeDeadline(const absl::Status& status) const;
 
   GroupSet* const groups_;
   WorkerCall::Listener* const listener_;
@@ -90,7 +92,8 @@ class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
   RetryPlan plan_;
   std::optional<GroupSet::Lease> lease_;
   std::shared_ptr<const ServedModel> began_with_;  // once there are tokens
-  std::vector<GroupId> tried_;  // since the last token, or since all were
+  // Groups, since the last token, or since all were.
+  std::vector<std::shared_ptr<const ServedModel>> tried_;
   absl::Status last_failure_;
   std::deque<v1::WorkerGenerateResponse> owed_;  // to the listener
   v1::WorkerGenerateResponse delivered_;         // the last of them
@@ -103,7 +106,7 @@ class RoutedCall : public std::enable_shared_from_this<RoutedCall>,
   SilenceWatch silence_ ABSL_GUARDED_BY(mutex_);
   // How long its group was, when the attempt was cancelled for it.
   absl::Duration silent_for_ ABSL_GUARDED_BY(mutex_) = absl::ZeroDuration();
-  uint64_t delay_timer_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t wait_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t silence_timer_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/health.pb.h"
@@ -135,6 +136,32 @@ TEST_F(ServingTest, AWorkerThatIsKilledEndsItsStreamsAndIsFoundAgain) {
   WaitForHealth(channel_, "lockstep.v1.Inference",
                 HealthCheckResponse::SERVING);
   EXPECT_TRUE(Generate(Request(4)).back().has_summary());
+}
+
+// Neither one that has begun nor one that comes while it is away.
+TEST_F(ServingTest, TheRestartOfTheOnlyWorkerCostsNoAnswer) {
+  ASSERT_NO_FATAL_FAILURE(StartWorker());
+  ASSERT_NO_FATAL_FAILURE(StartGateway(absl::StrCat("--model=", ModelPath()),
+                                       {{"LOCKSTEP_GROUP_WAIT", "600"}}));
+  const v1::GenerateRequest request = Request(/*max_tokens=*/1000);
+  const std::string undisturbed = TextOf(Generate(request));
+  grpc::ClientContext context;
+  const auto stream = stub_->Generate(&context, request);
+  std::vector<v1::GenerateResponse> events;
+  v1::GenerateResponse event;
+  while (!event.has_delta() && stream->Read(&event)) events.push_back(event);
+  worker_->Signal(SIGKILL);
+  WaitForHealth(channel_, "lockstep.v1.Inference",
+                HealthCheckResponse::NOT_SERVING);
+  std::string meanwhile;
+  std::thread client([&] { meanwhile = TextOf(Generate(request)); });
+  ASSERT_NO_FATAL_FAILURE(StartWorker(worker_address_));
+  while (stream->Read(&event)) events.push_back(event);
+  client.join();
+  const grpc::Status status = stream->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(TextOf(events), undisturbed);
+  EXPECT_EQ(meanwhile, undisturbed);
 }
 
 TEST_F(ServingTest, TheTokenizerServiceGivesTheSameText) {

@@ -71,6 +71,8 @@ class GatewayTest : public ::testing::Test {
     options.http_listen = "127.0.0.1:0";
     options.workers = {worker_.address()};
     options.drain_timeout = absl::Seconds(30);
+    // What ends with a lost group does so at once.
+    options.routing.retry.group_wait = absl::ZeroDuration();
     if (adjust != nullptr) adjust(&options);
     auto gateway = Gateway::Start(
         options, &tokenizer_,

@@ -12,7 +12,7 @@ FailureKind KindOf(const absl::Status& status, bool was_accepted) {
       return was_accepted ? FailureKind::kLost : FailureKind::kRefused;
     case absl::StatusCode::kResourceExhausted:
       // Of an answer that has begun it is its reader who is at fault.
-      return was_accepted ? FailureKind::kFinal : FailureKind::kRefused;
+      return was_accepted ? FailureKind::kFinal : FailureKind::kFull;
     default:
       return FailureKind::kFinal;
   }
@@ -26,16 +26,27 @@ void RetryPlan::OnToken() {
 }
 
 bool RetryPlan::OnFailure(FailureKind kind, absl::Time now) {
+  last_failure_ = kind;
   if (kind == FailureKind::kFinal) return false;
-  failing_since_ = std::min(failing_since_, now);
-  if (!has_token_) return ++retries_ <= options_.max_retries;
-  return kind == FailureKind::kRefused || ++losses_ <= options_.max_losses;
+  const bool was_taken =
+      kind == FailureKind::kLost || kind == FailureKind::kSilent;
+  // As long as it was in a group's queue it had one.
+  failing_since_ =
+      was_taken && !has_token_ ? now : std::min(failing_since_, now);
+  if (has_token_) return !was_taken || ++losses_ <= options_.max_losses;
+  const bool may_come = kind == FailureKind::kRefused &&
+                        now - failing_since_ < options_.group_wait;
+  return may_come || ++retries_ <= options_.max_retries;
 }
 
-bool RetryPlan::Waits(bool is_there, absl::Time now) const {
-  const absl::Duration most =
-      is_there ? options_.refusal_wait : options_.group_wait;
-  return has_token_ && now - failing_since_ < most;
+absl::Time RetryPlan::WaitsUntil(bool is_there, absl::Time now) {
+  failing_since_ = std::min(failing_since_, now);
+  if (is_there && has_token_) return failing_since_ + options_.refusal_wait;
+  // The news that a group has gone may come later than its last word.
+  const bool is_leaving = last_failure_ == FailureKind::kRefused ||
+                          last_failure_ == FailureKind::kLost;
+  if (is_there && !is_leaving) return absl::InfinitePast();
+  return failing_since_ + options_.group_wait;
 }
 
 absl::Duration RetryPlan::NextDelay() {

@@ -10,18 +10,22 @@ namespace lockstep {
 // What the failure of a request at one group says.
 enum class FailureKind {
   kFinal,    // another group would say the same, or nobody waits any more
-  kRefused,  // this group did not take it
-  kLost,     // this group took it and is gone, or does not go on
+  kFull,     // this group has too much to do to take it
+  kRefused,  // this group did not take it: it comes or goes
+  kLost,     // this group took it and is gone
+  kSilent,   // this group does not go on
 };
 
 // `was_accepted`: the group had said so.
 FailureKind KindOf(const absl::Status& status, bool was_accepted);
 
 // Decides whether one request is tried again, and when. Before its first token
-// it has two more tries, each at another group. After it the client holds a
-// part of the answer, so as long as there is a group that could go on it is
-// tried again; but a request that loses three groups in a row without a token
-// in between may be what ends them, and is given up.
+// it has two more tries, each at another group where there is one. After it the
+// client holds a part of the answer, so as long as there is a group that could
+// go on it is tried again; but a request that loses three groups in a row
+// without a token in between may be what ends them, and is given up. With a
+// token or without, it waits a moment for a group to come, where none is there
+// or those that are refuse it as they come or go.
 //
 // Knows no clock and no random number: times are given, delays are a function
 // of the seed. Not thread-safe.
@@ -32,9 +36,10 @@ class RetryPlan {
     int max_losses = 2;   // after it, without another
     absl::Duration first_delay = absl::Milliseconds(50);  // doubling to
     absl::Duration longest_delay = absl::Seconds(2);
-    // Once an answer has begun: how long it waits for a group that is there and
-    // does not take it, and for one to be there at all.
+    // How long an answer that has begun waits for a group that is there and
+    // does not take it.
     absl::Duration refusal_wait = absl::Seconds(120);
+    // And any request for one to be there at all.
     absl::Duration group_wait = absl::Seconds(5);
   };
 
@@ -48,9 +53,9 @@ class RetryPlan {
   // An attempt failed: whether there may be another.
   bool OnFailure(FailureKind kind, absl::Time now);
 
-  // No group takes the request: whether to ask again later. `is_there`: one
-  // could.
-  bool Waits(bool is_there, absl::Time now) const;
+  // No group takes the request: until when to ask again; in the past: no more.
+  // `is_there`: there is one, which has been asked.
+  absl::Time WaitsUntil(bool is_there, absl::Time now);
 
   // From a failure, or from having found no group, to the next attempt: drawn
   // evenly from nothing to a bound that doubles each time.
@@ -61,6 +66,7 @@ class RetryPlan {
   const uint64_t seed_;
   bool has_token_ = false;
   int retries_ = 0;
+  FailureKind last_failure_ = FailureKind::kFinal;
   // Since the last token:
   int losses_ = 0;
   int delays_ = 0;

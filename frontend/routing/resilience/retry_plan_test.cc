@@ -16,7 +16,7 @@ TEST(KindOf, EachEndOfAnAttempt) {
   using Code = absl::StatusCode;
   EXPECT_EQ(kind(Code::kUnavailable, false), FailureKind::kRefused);
   EXPECT_EQ(kind(Code::kUnavailable, true), FailureKind::kLost);
-  EXPECT_EQ(kind(Code::kResourceExhausted, false), FailureKind::kRefused);
+  EXPECT_EQ(kind(Code::kResourceExhausted, false), FailureKind::kFull);
   EXPECT_EQ(kind(Code::kResourceExhausted, true), FailureKind::kFinal);
   for (const Code code :
        {Code::kInvalidArgument, Code::kNotFound, Code::kAlreadyExists,
@@ -28,10 +28,21 @@ TEST(KindOf, EachEndOfAnAttempt) {
 
 TEST(RetryPlan, TwoMoreTriesBeforeTheFirstToken) {
   RetryPlan plan({}, 1);
-  EXPECT_TRUE(plan.OnFailure(FailureKind::kRefused, kStart));
-  EXPECT_FALSE(plan.Waits(/*is_there=*/true, kStart));
+  EXPECT_TRUE(plan.OnFailure(FailureKind::kFull, kStart));
   EXPECT_TRUE(plan.OnFailure(FailureKind::kLost, kStart));
-  EXPECT_FALSE(plan.OnFailure(FailureKind::kRefused, kStart));
+  EXPECT_FALSE(plan.OnFailure(FailureKind::kSilent, kStart));
+}
+
+TEST(RetryPlan, AGroupThatComesOrGoesTakesNoneOfThemForAWhile) {
+  RetryPlan plan({}, 1);
+  const auto refused_after = [&plan](int64_t ms) {
+    return plan.OnFailure(FailureKind::kRefused,
+                          kStart + absl::Milliseconds(ms));
+  };
+  for (int ms = 0; ms < 5000; ms += 100) EXPECT_TRUE(refused_after(ms));
+  EXPECT_TRUE(refused_after(5000));
+  EXPECT_TRUE(refused_after(5001));
+  EXPECT_FALSE(refused_after(5002));
 }
 
 TEST(RetryPlan, WhatIsFinalIsNotTriedAgain) {
@@ -65,10 +76,39 @@ TEST(RetryPlan, AnAnswerThatHasBegunWaitsForAGroup) {
   plan.OnToken();
   EXPECT_TRUE(plan.OnFailure(FailureKind::kLost, kStart));
   EXPECT_TRUE(plan.OnFailure(FailureKind::kRefused, kStart + absl::Seconds(4)));
-  EXPECT_TRUE(plan.Waits(/*is_there=*/false, kStart + absl::Seconds(4)));
-  EXPECT_FALSE(plan.Waits(/*is_there=*/false, kStart + absl::Seconds(5)));
-  EXPECT_TRUE(plan.Waits(/*is_there=*/true, kStart + absl::Seconds(119)));
-  EXPECT_FALSE(plan.Waits(/*is_there=*/true, kStart + absl::Seconds(120)));
+  const absl::Time now = kStart + absl::Seconds(4);
+  EXPECT_EQ(plan.WaitsUntil(/*is_there=*/false, now),
+            kStart + absl::Seconds(5));
+  EXPECT_EQ(plan.WaitsUntil(/*is_there=*/true, now),
+            kStart + absl::Seconds(120));
+}
+
+TEST(RetryPlan, SoDoesARequestThatFoundNone) {
+  RetryPlan plan({}, 1);
+  const absl::Time until = kStart + absl::Seconds(5);
+  EXPECT_EQ(plan.WaitsUntil(/*is_there=*/false, kStart), until);
+  // Nor does it wait longer for having looked again.
+  EXPECT_EQ(plan.WaitsUntil(/*is_there=*/false, until), until);
+}
+
+TEST(RetryPlan, BeforeTheFirstTokenOnlyAGroupThatComesOrGoesIsAskedAgain) {
+  const auto until = [](FailureKind kind) {
+    RetryPlan plan({}, 1);
+    EXPECT_TRUE(plan.OnFailure(kind, kStart));
+    return plan.WaitsUntil(/*is_there=*/true, kStart);
+  };
+  EXPECT_EQ(until(FailureKind::kRefused), kStart + absl::Seconds(5));
+  EXPECT_EQ(until(FailureKind::kLost), kStart + absl::Seconds(5));
+  EXPECT_EQ(until(FailureKind::kFull), absl::InfinitePast());
+  EXPECT_EQ(until(FailureKind::kSilent), absl::InfinitePast());
+}
+
+TEST(RetryPlan, TheTimeInAGroupsQueueIsNotWaitedFor) {
+  RetryPlan plan({}, 1);
+  EXPECT_TRUE(plan.OnFailure(FailureKind::kRefused, kStart));
+  const absl::Time lost = kStart + absl::Seconds(60);
+  EXPECT_TRUE(plan.OnFailure(FailureKind::kLost, lost));
+  EXPECT_EQ(plan.WaitsUntil(/*is_there=*/false, lost), lost + absl::Seconds(5));
 }
 
 TEST(RetryPlan, DelaysAreDrawnBelowABoundThatDoubles) {
