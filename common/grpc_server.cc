@@ -6,7 +6,10 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <limits>
 
 #include "common/health.pb.h"
 
@@ -22,6 +25,12 @@ constexpr size_t kMaxReadBytes = 1 << 30;  // of all connections
 constexpr int kMaxStreams = 16'384;
 // Without a call; clients of gRPC connect again by themselves.
 constexpr int kMaxIdleMs = 300'000;
+
+// As gRPC has it: INT_MAX is for ever.
+int ToMilliseconds(absl::Duration duration) {
+  return static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(duration),
+                                            std::numeric_limits<int>::max()));
+}
 
 }  // namespace
 
@@ -64,6 +73,10 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   builder.SetResourceQuota(grpc::ResourceQuota().Resize(kMaxReadBytes));
   SetServerLimits(&builder);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+                             ToMilliseconds(options.max_connection_age));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS,
+                             ToMilliseconds(options.age_grace));
   for (grpc::Service* service : services) builder.RegisterService(service);
   result->server_ = builder.BuildAndStart();
   if (result->server_ == nullptr || result->port_ == 0) {

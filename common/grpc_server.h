@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/status/statusor.h>
+#include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
@@ -22,6 +23,11 @@ struct GrpcServerOptions {
   int max_request_bytes = kMaxMessageBytes;
   // Null: without TLS. Kept as long as the server.
   std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;
+  // A connection of this age, give or take a tenth, takes no new calls, so that
+  // clients behind a balancer of connections spread anew; those it has may go
+  // on for as long as `age_grace`.
+  absl::Duration max_connection_age = absl::InfiniteDuration();
+  absl::Duration age_grace = absl::InfiniteDuration();
 };
 
 // A running gRPC server with grpc.health.v1 and reflection beside `services`.

@@ -68,19 +68,33 @@ TEST(GrpcServer, ReflectionListsAndDescribesHealth) {
   EXPECT_EQ((*files)[0].service(0).method(0).name(), "Check");
 }
 
-// RFC 9113: the frame of settings that a server begins with, and of it number
-// 3.
+// RFC 9113: how a client begins.
+constexpr absl::string_view kPreface(
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    "\0\0\0\4\0\0\0\0\0",
+    24 + 9);
+
+// The frame of settings that a server begins with, and of it number 3.
 TEST(GrpcServer, AConnectionHasABoundOfStreams) {
   auto server = GrpcServer::Start(kAnyPort, "listen", {}, {});
   ASSERT_TRUE(server.ok()) << server.status();
   testing::RawConnection client((*server)->port());
-  client.Send(
-      absl::string_view("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-                        "\0\0\0\4\0\0\0\0\0",
-                        24 + 9));
+  client.Send(kPreface);
   const std::string at_most_16384("\0\3\0\0\x40\0", 6);
   const std::string begin = client.ReadUntil(at_most_16384);
   EXPECT_NE(begin.find(at_most_16384), begin.npos);
+}
+
+// The frame GOAWAY of a server that ends nothing yet: the last stream is any.
+TEST(GrpcServer, AnOldConnectionTakesNoNewCalls) {
+  auto server =
+      GrpcServer::Start(kAnyPort, "listen", {}, {},
+                        {.max_connection_age = absl::Milliseconds(50)});
+  ASSERT_TRUE(server.ok()) << server.status();
+  testing::RawConnection client((*server)->port());
+  client.Send(kPreface);
+  const std::string goaway("\0\0\x08\7\0\0\0\0\0\x7f\xff\xff\xff", 13);
+  EXPECT_NE(client.ReadUntil(goaway).find(goaway), std::string::npos);
 }
 
 TEST(GrpcServer, APortInUseIsOneSentenceNamingTheFlag) {

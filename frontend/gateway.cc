@@ -3,6 +3,7 @@
 #include <absl/strings/str_join.h>
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,9 @@ namespace {
 // For what has been written to reach the clients. Watchers of the health never
 // leave by themselves, so the server waits for all of it.
 constexpr int kFlushMs = 100;
+
+// For the calls of a connection that is too old for new ones.
+constexpr absl::Duration kLeastAgeGrace = absl::Hours(1);
 
 // For requests that are told to end. One whose client does not read can not.
 constexpr absl::Duration kEndTimeout = absl::Seconds(1);
@@ -82,7 +86,10 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
           options.listen, "listen", {&gateway->service_},
           {v1::Inference::service_full_name()},
           {.max_request_bytes = kMaxRequestBytes,
-           .credentials = MakeServerCredentials(gateway->security_->tls())}));
+           .credentials = MakeServerCredentials(gateway->security_->tls()),
+           .max_connection_age = options.max_connection_age,
+           .age_grace =
+               std::max(kLeastAgeGrace, options.routing.request_timeout)}));
   LOCKSTEP_RETURN_IF_ERROR(gateway->MakeTokenizerWatch());
   LOCKSTEP_RETURN_IF_ERROR(gateway->MakeDiscovery());
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());

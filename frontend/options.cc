@@ -16,6 +16,10 @@
 
 DEFINE_string(listen, "0.0.0.0:50051",
               "host:port of the gRPC server; port 0 takes a free one.");
+DEFINE_int32(max_connection_age, 600,
+             "Seconds, give or take a tenth, after which a gRPC connection "
+             "takes no new calls, 0 to 86400; clients open another by "
+             "themselves, and running calls go on. 0: it may be of any age.");
 DEFINE_string(health_listen, "127.0.0.1:50054",
               "host:port of the health service, which answers from the start "
               "on; port 0 takes a free one. Empty: none.");
@@ -163,7 +167,9 @@ absl::StatusOr<GroupSetOptions> RoutingOptionsFromFlags() {
 
 std::string GatewayOptions::ToString() const {
   return absl::StrCat(
-      "listen=", listen, " health_listen=", health_listen,
+      "listen=", listen,
+      " max_connection_age=", absl::FormatDuration(max_connection_age),
+      " health_listen=", health_listen,
       " metrics_port=", metrics_port, " access_log=", access_log,
       " http_listen=", http_listen, " http_threads=", http_threads,
       " http_max_connections=", http_max_connections,
@@ -196,6 +202,8 @@ absl::StatusOr<GatewayOptions> ParseGatewayOptions(int argc, char** argv) {
 absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckAddressFlag("listen", FLAGS_listen, /*least_port=*/0));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "max_connection_age", FLAGS_max_connection_age, 0, kMaxSeconds));
   if (!FLAGS_health_listen.empty()) {
     LOCKSTEP_RETURN_IF_ERROR(CheckAddressFlag(
         "health_listen", FLAGS_health_listen, /*least_port=*/0));
@@ -223,6 +231,9 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
       CheckRangeFlag("drain_timeout", FLAGS_drain_timeout, 0, kMaxSeconds));
   GatewayOptions options;
   options.listen = FLAGS_listen;
+  options.max_connection_age = FLAGS_max_connection_age == 0
+                                   ? absl::InfiniteDuration()
+                                   : absl::Seconds(FLAGS_max_connection_age);
   options.health_listen = FLAGS_health_listen;
   options.metrics_port = FLAGS_metrics_port;
   options.access_log = FLAGS_access_log;

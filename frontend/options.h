@@ -16,6 +16,7 @@ namespace lockstep {
 // What the binary `gateway` is told, checked.
 struct GatewayOptions {
   std::string listen;         // host:port, of gRPC
+  absl::Duration max_connection_age = absl::Minutes(10);  // of gRPC
   std::string health_listen;  // host:port; empty: none
   int metrics_port = 0;       // 0: none
   std::string access_log;     // a path, - or empty: none
