@@ -40,6 +40,8 @@ constexpr MetricInfo kMetrics[] = {
      "tokens that came from groups"},
     {"lockstep_gateway_encode_seconds", kHistogram, "",
      "from a request's arrival until its tokens were sent to a group"},
+    {"lockstep_gateway_tokenized_bytes_total", kCounter, "from",
+     "text of chats that became tokens: encoded, or cached"},
     {"lockstep_gateway_time_to_first_token_seconds", kHistogram, "",
      "from a request's arrival to its first tokens"},
     {"lockstep_gateway_inter_token_latency_seconds", kHistogram, "",
@@ -59,7 +61,8 @@ constexpr MetricInfo kMetrics[] = {
     {"lockstep_gateway_lost_answers_total", kCounter, "",
      "answers that no group went on with"},
     {"lockstep_gateway_waiting_requests", kGauge, "",
-     "requests and answers that wait for a group: there is none, or those there "
+     "requests and answers that wait for a group: there is none, or those "
+     "there "
      "did not take them"},
     {"lockstep_gateway_group_waits_total", kCounter, "",
      "how often one waited as there was none"},
@@ -188,6 +191,14 @@ void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer) {
   writer.Add("lockstep_gateway_discovery_up", {},
              gateway.discovery == nullptr || gateway.discovery->is_up());
   if (gateway.http != nullptr) CollectHttp(*gateway.http, writer);
+}
+
+void CollectTokenizerCache(const CachingTokenizer& tokenizer,
+                           MetricWriter& writer) {
+  writer.Add("lockstep_gateway_tokenized_bytes_total", {"encoded"},
+             tokenizer.encoded_bytes());
+  writer.Add("lockstep_gateway_tokenized_bytes_total", {"cached"},
+             tokenizer.known_bytes());
 }
 
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include "frontend/ledger/request_ledger.h"
 #include "frontend/openai/service.h"
 #include "frontend/routing/group_set.h"
+#include "tokenizer_service/caching/caching_tokenizer.h"
 
 namespace lockstep {
 
@@ -29,5 +30,9 @@ struct GatewayMeters {
   const http::Server* http = nullptr;    // null: there is none
 };
 void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer);
+
+// Those of the tokenizer, where it keeps what it has encoded.
+void CollectTokenizerCache(const CachingTokenizer& tokenizer,
+                           MetricWriter& writer);
 
 }  // namespace lockstep

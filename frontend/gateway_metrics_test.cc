@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/testing/fake_tokenizer.h"
 #include "tests/testing/http/openai_test_fixture.h"
 #include "tests/testing/http/scraped.h"
 #include "tests/testing/read_file.h"
+#include "tokenizer_service/caching/caching_tokenizer.h"
 
 namespace lockstep {
 namespace {
@@ -119,6 +122,9 @@ TEST_F(GatewayMetricsTest, CountsWhatIsAskedAndAnswered) {
 }
 
 TEST_F(GatewayMetricsTest, NoMetricIsWithoutAValue) {
+  const CachingTokenizer cache(std::make_unique<FakeTokenizer>(), 1);
+  const auto told = metrics_.Register(
+      [&cache](MetricWriter& writer) { CollectTokenizerCache(cache, writer); });
   AskForThisAndThat();
   Await(R"(lockstep_gateway_event_loop_lag_seconds_count{thread="http-1"})", 1);
   for (const auto& family : metrics_.Collect()) {

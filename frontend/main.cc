@@ -1,6 +1,7 @@
 // The gateway: flags, tokenizer, server, until SIGTERM or SIGINT.
 
 #include <absl/status/status.h>
+#include <absl/strings/str_join.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 #include <glog/logging.h>
@@ -9,9 +10,12 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/health/health_board.h"
 #include "common/health/health_server.h"
+#include "common/metrics/metric_board.h"
+#include "common/metrics/metric_writer.h"
 #include "common/metrics/program_metrics.h"
 #include "common/program/version.h"
 #include "common/security/grpc_credentials.h"
@@ -21,6 +25,7 @@
 #include "frontend/gateway_metrics.h"
 #include "frontend/options.h"
 #include "proto/inference.grpc.pb.h"
+#include "tokenizer_service/caching/caching_tokenizer.h"
 #include "tokenizer_service/remote_tokenizer.h"
 #include "tokenizer_service/start_tokenizer.h"
 
@@ -29,10 +34,27 @@ namespace {
 
 constexpr absl::Duration kTokenizerTimeout = absl::Seconds(60);
 
+// In this process; `cache` is set where it has one.
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeOwnTokenizer(
+    const GatewayOptions& options, HealthBoard& health,
+    const CachingTokenizer** cache) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto tokenizer,
+      StartTokenizer(options.model, options.chat_template, &health));
+  if (options.tokenizer_cache_bytes == 0) return tokenizer;
+  auto caching = std::make_unique<CachingTokenizer>(
+      std::move(tokenizer), options.tokenizer_cache_bytes);
+  LOG(INFO) << "the tokens of chats are kept, cut behind "
+            << absl::StrJoin(caching->cuts().tokens(), ", ");
+  *cache = caching.get();
+  return caching;
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeTokenizer(
-    const GatewayOptions& options, HealthBoard& health) {
+    const GatewayOptions& options, HealthBoard& health,
+    const CachingTokenizer** cache) {
   if (options.tokenizer_address.empty()) {
-    return StartTokenizer(options.model, options.chat_template, &health);
+    return MakeOwnTokenizer(options, health, cache);
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const ClientTls tls,
@@ -70,8 +92,13 @@ absl::Status Serve(const GatewayOptions& options) {
                              .health = &health,
                              .port = options.metrics_port}));
   health.Enter(Phase::kLoading, "the tokenizer");
+  const CachingTokenizer* cache = nullptr;
   LOCKSTEP_ASSIGN_OR_RETURN(const auto tokenizer,
-                            MakeTokenizer(options, health));
+                            MakeTokenizer(options, health, &cache));
+  const MetricBoard::Registration told_cache =
+      metrics->board()->Register([cache](MetricWriter& writer) {
+        if (cache != nullptr) CollectTokenizerCache(*cache, writer);
+      });
   TerminationSignals signals({});
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto gateway,

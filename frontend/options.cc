@@ -59,9 +59,10 @@ DEFINE_int32(token_timeout, 60,
 DEFINE_int32(request_timeout, 1800,
              "Seconds for a whole answer, 1 to 86400, unless the client's "
              "deadline is sooner.");
-DEFINE_int32(group_wait, 5,
-             "Seconds that a request, or an answer which has begun, waits for a "
-             "group while there is none, 0 to 86400.");
+DEFINE_int32(
+    group_wait, 5,
+    "Seconds that a request, or an answer which has begun, waits for a "
+    "group while there is none, 0 to 86400.");
 DEFINE_int32(max_retries, 2,
              "How often a request whose answer has not begun is sent to "
              "another group, 0 to 10.");
@@ -76,6 +77,11 @@ DEFINE_string(tokenizer_address, "",
 DEFINE_string(chat_template, "",
               "A file with the chat template to use in place of the model's. "
               "Not with --tokenizer_address: the service has it.");
+DEFINE_int32(
+    tokenizer_cache_mib, 64,
+    "Memory for the tokens of what chats have in common, earlier turns "
+    "and system prompts, in MiB, 0 to 65536; 0: every prompt is "
+    "encoded as a whole. With --tokenizer_address there is none.");
 DEFINE_string(tool_call_parser, "auto",
               "How the model writes tool calls: hermes, llama3_json, pythonic, "
               "mistral, deepseek, harmony or none; auto goes by its chat "
@@ -100,6 +106,7 @@ constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;
 constexpr int kMaxSeconds = 86'400;
 constexpr int kMaxRetries = 10;
+constexpr int kMaxCacheMib = 65'536;
 
 absl::Status CheckTokenizer() {
   if (FLAGS_model.empty() && FLAGS_tokenizer_address.empty()) {
@@ -169,9 +176,9 @@ std::string GatewayOptions::ToString() const {
   return absl::StrCat(
       "listen=", listen,
       " max_connection_age=", absl::FormatDuration(max_connection_age),
-      " health_listen=", health_listen,
-      " metrics_port=", metrics_port, " access_log=", access_log,
-      " http_listen=", http_listen, " http_threads=", http_threads,
+      " health_listen=", health_listen, " metrics_port=", metrics_port,
+      " access_log=", access_log, " http_listen=", http_listen,
+      " http_threads=", http_threads,
       " http_max_connections=", http_max_connections,
       " workers=", absl::StrJoin(workers, ","),
       " worker_discovery=", worker_discovery.where,
@@ -184,7 +191,9 @@ std::string GatewayOptions::ToString() const {
       " max_retries=", routing.retry.max_retries,
       " retry_budget=", routing.retry_budget.part_of_requests, " model=", model,
       " tokenizer_address=", tokenizer_address,
-      " chat_template=", chat_template, " tool_call_parser=", tool_call_parser,
+      " chat_template=", chat_template,
+      " tokenizer_cache_mib=", tokenizer_cache_bytes >> 20,
+      " tool_call_parser=", tool_call_parser,
       " reasoning_parser=", reasoning_parser,
       " encode_threads=", pipeline.encode_threads,
       " max_inflight_requests=", pipeline.max_inflight_requests, " ",
@@ -223,6 +232,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   LOCKSTEP_ASSIGN_OR_RETURN(const GroupSetOptions routing,
                             RoutingOptionsFromFlags());
   LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer());
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
+      "tokenizer_cache_mib", FLAGS_tokenizer_cache_mib, 0, kMaxCacheMib));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
@@ -248,6 +259,7 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
   options.model = FLAGS_model;
   options.chat_template = FLAGS_chat_template;
   options.tokenizer_address = FLAGS_tokenizer_address;
+  options.tokenizer_cache_bytes = size_t(FLAGS_tokenizer_cache_mib) << 20;
   options.tool_call_parser = FLAGS_tool_call_parser;
   options.reasoning_parser = FLAGS_reasoning_parser;
   const int cores = std::thread::hardware_concurrency();

@@ -15,7 +15,7 @@ namespace lockstep {
 
 // What the binary `gateway` is told, checked.
 struct GatewayOptions {
-  std::string listen;         // host:port, of gRPC
+  std::string listen;                                     // host:port, of gRPC
   absl::Duration max_connection_age = absl::Minutes(10);  // of gRPC
   std::string health_listen;  // host:port; empty: none
   int metrics_port = 0;       // 0: none
@@ -31,6 +31,7 @@ struct GatewayOptions {
   std::string model;              // in this process, of this folder or file
   std::string tokenizer_address;  // by the tokenizer service
   std::string chat_template;      // a file, before the model's; empty: none
+  size_t tokenizer_cache_bytes = size_t{64} << 20;  // 0: none
   // How the answers of chats are read; see ChooseOutputFormat.
   std::string tool_call_parser = "auto";
   std::string reasoning_parser = "auto";

@@ -109,6 +109,8 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "--request_timeout is 0; it must be 1 to 86400."},
       {{{"model", "m"}, {"group_wait", "-1"}},
        "--group_wait is -1; it must be 0 to 86400."},
+      {{{"model", "m"}, {"tokenizer_cache_mib", "65537"}},
+       "--tokenizer_cache_mib is 65537; it must be 0 to 65536."},
       {{{"model", "m"}, {"max_connection_age", "86401"}},
        "--max_connection_age is 86401; it must be 0 to 86400."},
       {{{"model", "m"}, {"max_retries", "11"}},
