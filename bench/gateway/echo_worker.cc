@@ -29,24 +29,18 @@ class EchoWorker::Call
         ids_(request.prompt_token_ids().begin(),
              request.prompt_token_ids().end()),
         tokens_(request.sampling().max_tokens()),
-        stream_(request.sampling().seed()) {
+        stream_(request.sampling().seed()),
+        clock_(worker->pace_, &worker->pacer_) {
     message_.mutable_accepted()->set_request_id(request.request_id());
     message_.mutable_accepted()->set_prompt_tokens(ids_.size());
     message_.mutable_accepted()->set_seed(stream_);
-    due_ = SteadyClock::now();
-    const SteadyClock::duration interval = worker_.options_.interval;
-    if (worker_.options_.in_steps && interval.count() > 0) {
-      due_ -= due_.time_since_epoch() % interval;
-    }
     StartWrite(&message_);
   }
 
   void OnWriteDone(bool ok) override {
     if (!ok) return Finish(grpc::Status::CANCELLED);
-    const SteadyClock::duration interval = worker_.options_.interval;
-    if (sent_ >= tokens_ || interval.count() == 0) return WriteNext();
-    due_ += interval;
-    worker_.pacer_.At(due_, [this] { WriteNext(); });
+    if (sent_ >= tokens_) return WriteNext();
+    clock_.AtNext([this] { WriteNext(); });
   }
 
   void OnDone() override { delete this; }
@@ -79,13 +73,13 @@ class EchoWorker::Call
   const uint32_t tokens_;
   const uint64_t stream_;
   uint32_t sent_ = 0;
-  SteadyClock::time_point due_;  // of the last token
+  EchoClock clock_;
   v1::WorkerGenerateResponse message_;
 };
 
 absl::StatusOr<std::unique_ptr<EchoWorker>> EchoWorker::Start(
-    const Options& options, SentTimes* sent) {
-  std::unique_ptr<EchoWorker> worker(new EchoWorker(options, sent));
+    uint32_t vocabulary_size, SentTimes* sent) {
+  std::unique_ptr<EchoWorker> worker(new EchoWorker(vocabulary_size, sent));
   LOCKSTEP_ASSIGN_OR_RETURN(
       worker->server_,
       GrpcServer::Start("127.0.0.1:0", "listen", {worker.get()},
@@ -102,11 +96,6 @@ std::string EchoWorker::address() const {
   return absl::StrCat("127.0.0.1:", server_->port());
 }
 
-void EchoWorker::set_pace(SteadyClock::duration interval, bool in_steps) {
-  options_.interval = interval;
-  options_.in_steps = in_steps;
-}
-
 grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* EchoWorker::Generate(
     grpc::CallbackServerContext* /*context*/,
     const v1::WorkerGenerateRequest* request) {
@@ -117,7 +106,7 @@ grpc::ServerUnaryReactor* EchoWorker::GetModelInfo(
     grpc::CallbackServerContext* context,
     const v1::GetModelInfoRequest* /*request*/, v1::ModelInfo* response) {
   response->set_name("echo");
-  response->set_vocabulary_size(options_.vocabulary_size);
+  response->set_vocabulary_size(vocabulary_size_);
   response->set_max_context_tokens(kContextTokens);
   return Finish(context);
 }

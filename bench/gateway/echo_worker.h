@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "bench/gateway/echo_pace.h"
 #include "bench/gateway/pacer.h"
 #include "bench/gateway/sent_times.h"
 #include "common/grpc_server.h"
@@ -19,34 +20,26 @@ namespace lockstep::bench {
 // in front of it.
 //
 //   SentTimes sent(streams, tokens);
-//   LOCKSTEP_ASSIGN_OR_RETURN(auto worker, EchoWorker::Start({}, &sent));
+//   LOCKSTEP_ASSIGN_OR_RETURN(auto worker, EchoWorker::Start(259, &sent));
 //   ask(worker->address());
 //
 // The seed of a request is its stream's number in `sent`, which must outlive
 // the worker. Any thread.
 class EchoWorker : private v1::Worker::CallbackService {
  public:
-  struct Options {
-    uint32_t vocabulary_size = 0;
-    // Of a stream, from one token to the next; zero: as fast as they are taken.
-    SteadyClock::duration interval = SteadyClock::duration::zero();
-    // All streams have their tokens at the same times, as from an engine's
-    // steps.
-    bool in_steps = false;
-  };
-
   static absl::StatusOr<std::unique_ptr<EchoWorker>> Start(
-      const Options& options, SentTimes* sent);
+      uint32_t vocabulary_size, SentTimes* sent);
   ~EchoWorker() override;
 
   std::string address() const;
-  void set_pace(SteadyClock::duration interval, bool in_steps);
+  // Of the answers that begin from here on; not while one does.
+  void set_pace(const EchoPace& pace) { pace_ = pace; }
 
  private:
   class Call;
 
-  EchoWorker(const Options& options, SentTimes* sent)
-      : options_(options), sent_(sent) {}
+  EchoWorker(uint32_t vocabulary_size, SentTimes* sent)
+      : vocabulary_size_(vocabulary_size), sent_(sent) {}
 
   grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* Generate(
       grpc::CallbackServerContext* context,
@@ -59,8 +52,9 @@ class EchoWorker : private v1::Worker::CallbackService {
       const v1::GetServerInfoRequest* request,
       v1::ServerInfo* response) override;
 
-  Options options_;  // the pace between two runs alone
+  const uint32_t vocabulary_size_;
   SentTimes* const sent_;
+  EchoPace pace_;
   Pacer pacer_;
   std::unique_ptr<GrpcServer> server_;
 };

@@ -9,13 +9,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bench/gateway/echo_pace.h"
 #include "bench/gateway/echo_worker.h"
 #include "bench/gateway/gateway_process.h"
+#include "bench/gateway/measured_process.h"
 #include "bench/gateway/streams.h"
+#include "bench/gateway/vllm_echo_engine.h"
 #include "bench/run_program.h"
 #include "bench/spread.h"
 #include "bench/text_table.h"
@@ -24,6 +29,10 @@
 
 DEFINE_string(gateway, "", "The binary. Required.");
 DEFINE_string(model, "", "For its tokenizer. Required.");
+DEFINE_string(rival, "",
+              "A shell command that starts another gateway, on {port} in front "
+              "of an engine at {engine} that speaks the gRPC of vLLM's; it is "
+              "asked over HTTP, as echo, in turns with ours.");
 DEFINE_int32(vocabulary_size, 49152, "Of that tokenizer.");
 DEFINE_int32(streams, 64, "Streams at the same time.");
 DEFINE_int32(rate, 1000,
@@ -43,13 +52,22 @@ struct Door {
   Ask ask;
   std::string target;
   const GatewayProcess* gateway;  // null: there is none between
+
+  double CpuSeconds() const {
+    return gateway == nullptr ? 0 : gateway->process().CpuSeconds();
+  }
 };
 
 struct Pace {
   const char* name;
-  SteadyClock::duration interval;
-  bool in_steps;
+  EchoPace pace;
   uint32_t tokens;
+};
+
+// The same engine in two protocols.
+struct Engines {
+  std::unique_ptr<EchoWorker> worker;
+  std::unique_ptr<VllmEchoEngine> vllm;
 };
 
 // Runs of one kind: the spread of each figure.
@@ -70,21 +88,45 @@ std::string Cell(const std::vector<double>& values, int digits) {
                          spread.least, digits, spread.most);
 }
 
-absl::Status RunOne(const Door& door, const Pace& pace, EchoWorker* worker,
-                    const SentTimes& sent, Runs* runs) {
-  worker->set_pace(pace.interval, pace.in_steps);
-  const double before = door.gateway ? door.gateway->CpuSeconds() : 0;
+absl::Status RunOne(const Door& door, const Pace& pace, const SentTimes& sent,
+                    Runs* runs) {
+  const double before = door.CpuSeconds();
   LOCKSTEP_ASSIGN_OR_RETURN(
       const StreamsResult result,
-      door.ask({.target = door.target,
-                .streams = FLAGS_streams,
-                .tokens = pace.tokens,
-                .stagger = pace.in_steps ? SteadyClock::duration::zero()
-                                         : pace.interval / FLAGS_streams},
-               sent));
-  const double after = door.gateway ? door.gateway->CpuSeconds() : 0;
-  runs->Add(result, after - before);
+      door.ask(
+          {.target = door.target,
+           .streams = FLAGS_streams,
+           .tokens = pace.tokens,
+           .stagger = pace.pace.in_steps ? SteadyClock::duration::zero()
+                                         : pace.pace.interval / FLAGS_streams},
+          sent));
+  runs->Add(result, door.CpuSeconds() - before);
   return absl::OkStatus();
+}
+
+// Each door in its turn.
+absl::Status RunPace(const Pace& pace, const std::vector<Door>& doors,
+                     const Engines& engines, const SentTimes& sent,
+                     TextTable* table) {
+  engines.worker->set_pace(pace.pace);
+  engines.vllm->set_pace(pace.pace);
+  std::vector<Runs> runs(doors.size());
+  for (int i = 0; i < FLAGS_repeat; ++i) {
+    for (size_t door = 0; door < doors.size(); ++door) {
+      LOCKSTEP_RETURN_IF_ERROR(RunOne(doors[door], pace, sent, &runs[door]));
+    }
+  }
+  for (size_t door = 0; door < doors.size(); ++door) {
+    table->Add({pace.name, doors[door].name, Cell(runs[door].tokens_per_s, 0),
+                Cell(runs[door].p50_ms, 3), Cell(runs[door].p99_ms, 3),
+                Cell(runs[door].cpu_us, 1)});
+  }
+  return absl::OkStatus();
+}
+
+void PrintMemory(const char* whose, const MeasuredProcess& process) {
+  std::printf("%s holds %.0f MiB and held %.0f at most\n", whose,
+              process.ResidentMib(), process.MostResidentMib());
 }
 
 absl::Status CheckFlags() {
@@ -107,43 +149,42 @@ absl::Status Run() {
   const uint32_t paced_tokens =
       std::max(1, FLAGS_rate * FLAGS_seconds / FLAGS_streams);
   const Pace kPaces[] = {
-      {"even", interval, false, paced_tokens},
-      {"in steps", interval, true, paced_tokens},
-      {"unpaced", SteadyClock::duration::zero(), false,
-       static_cast<uint32_t>(FLAGS_tokens)},
+      {"even", {interval, /*in_steps=*/false}, paced_tokens},
+      {"in steps", {interval, /*in_steps=*/true}, paced_tokens},
+      {"unpaced", {}, static_cast<uint32_t>(FLAGS_tokens)},
   };
   SentTimes sent(FLAGS_streams, std::max<size_t>(paced_tokens, FLAGS_tokens));
+  const uint32_t vocabulary_size = FLAGS_vocabulary_size;
+  Engines engines;
+  LOCKSTEP_ASSIGN_OR_RETURN(engines.worker,
+                            EchoWorker::Start(vocabulary_size, &sent));
+  LOCKSTEP_ASSIGN_OR_RETURN(engines.vllm,
+                            VllmEchoEngine::Start(vocabulary_size, &sent));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto worker,
-      EchoWorker::Start(
-          {.vocabulary_size = static_cast<uint32_t>(FLAGS_vocabulary_size)},
-          &sent));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto gateway,
-      GatewayProcess::Start(FLAGS_gateway, {"--model=" + FLAGS_model,
-                                            "--workers=" + worker->address(),
-                                            "--max_inflight_requests=2048"}));
-  const Door kDoors[] = {
-      {"worker", StreamFromWorker, worker->address(), nullptr},
-      {"gRPC", StreamOverGrpc, gateway->grpc_address(), gateway.get()},
-      {"HTTP", StreamOverHttp, gateway->http_address(), gateway.get()},
+      const GatewayProcess gateway,
+      GatewayProcess::Start(
+          FLAGS_gateway,
+          {"--model=" + FLAGS_model, "--workers=" + engines.worker->address(),
+           "--max_inflight_requests=2048"}));
+  std::vector<Door> doors = {
+      {"worker", StreamFromWorker, engines.worker->address(), nullptr},
+      {"gRPC", StreamOverGrpc, gateway.grpc_address(), &gateway},
+      {"HTTP", StreamOverHttp, gateway.http_address(), &gateway},
   };
+  std::optional<GatewayProcess> rival;
+  if (!FLAGS_rival.empty()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(rival, GatewayProcess::StartRival(
+                                         FLAGS_rival, engines.vllm->address()));
+    doors.push_back({"rival", StreamOverHttp, rival->http_address(), &*rival});
+  }
   TextTable table;
   table.Add({"pace", "door", "tokens/s", "p50 ms", "p99 ms", "CPU us a token"});
   for (const Pace& pace : kPaces) {
-    for (const Door& door : kDoors) {
-      Runs runs;
-      for (int i = 0; i < FLAGS_repeat; ++i) {
-        LOCKSTEP_RETURN_IF_ERROR(RunOne(door, pace, worker.get(), sent, &runs));
-      }
-      table.Add({pace.name, door.name, Cell(runs.tokens_per_s, 0),
-                 Cell(runs.p50_ms, 3), Cell(runs.p99_ms, 3),
-                 Cell(runs.cpu_us, 1)});
-    }
+    LOCKSTEP_RETURN_IF_ERROR(RunPace(pace, doors, engines, sent, &table));
   }
-  std::printf("%s\nthe gateway holds %.0f MiB and held %.0f at most\n",
-              table.ToText().c_str(), gateway->ResidentMib(),
-              gateway->MostResidentMib());
+  std::printf("%s\n", table.ToText().c_str());
+  PrintMemory("the gateway", gateway.process());
+  if (rival.has_value()) PrintMemory("the rival", rival->process());
   return absl::OkStatus();
 }
 

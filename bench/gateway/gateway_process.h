@@ -1,42 +1,44 @@
 #pragma once
 
 #include <absl/status/statusor.h>
-#include <sys/types.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "bench/gateway/measured_process.h"
 
 namespace lockstep::bench {
 
-// A gateway as a process of its own, on ports of the system's choice; its log
-// goes where ours does. Ended by the destructor. One thread.
+// A gateway as a process of its own, on ports of the system's choice, for as
+// long as this lives. One thread.
 //
-//   LOCKSTEP_ASSIGN_OR_RETURN(auto gateway,
+//   LOCKSTEP_ASSIGN_OR_RETURN(const GatewayProcess gateway,
 //                             GatewayProcess::Start(binary, {"--model=…"}));
-//   ask(gateway->grpc_address());
+//   ask(gateway.grpc_address());
 class GatewayProcess {
  public:
   // Blocks until it serves.
-  static absl::StatusOr<std::unique_ptr<GatewayProcess>> Start(
-      const std::string& binary, std::vector<std::string> flags);
-  ~GatewayProcess();
-  GatewayProcess(const GatewayProcess&) = delete;
-  GatewayProcess& operator=(const GatewayProcess&) = delete;
+  static absl::StatusOr<GatewayProcess> Start(const std::string& binary,
+                                              std::vector<std::string> flags);
+  // Another one, which has HTTP alone: `command` is a shell's, in which
+  // {engine} is replaced by the address of what it is to ask, and {port} by
+  // that on which it is to listen. Blocks until it answers a completion.
+  static absl::StatusOr<GatewayProcess> StartRival(std::string command,
+                                                   const std::string& engine);
 
+  // Empty where there is none.
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // Of the processor, so far, in the process and in the kernel for it.
-  double CpuSeconds() const;
-  double ResidentMib() const { return StatusMib("VmRSS"); }
-  double MostResidentMib() const { return StatusMib("VmHWM"); }  // ever
+  const MeasuredProcess& process() const { return *process_; }
 
  private:
-  double StatusMib(const std::string& key) const;
-  explicit GatewayProcess(pid_t pid) : pid_(pid) {}
+  explicit GatewayProcess(std::unique_ptr<MeasuredProcess> process)
+      : process_(std::move(process)) {}
 
-  const pid_t pid_;
+  std::unique_ptr<MeasuredProcess> process_;
   std::string grpc_address_;
   std::string http_address_;
 };

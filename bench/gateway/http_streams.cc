@@ -40,10 +40,11 @@ class HttpStream {
     const int on = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     // Each id of the prompt is text, so each token that echoes it is an event.
-    const std::string body = absl::StrCat(
-        R"({"prompt":"one two three four five six seven eight","stream":true,)",
-        R"("add_special_tokens":false,)",
-        R"("max_tokens":)", options.tokens, ",\"seed\":", index, "}");
+    const std::string body =
+        absl::StrCat(R"({"model":"echo","stream":true,)",
+                     R"("prompt":"one two three four five six seven eight",)",
+                     R"("add_special_tokens":false,)", R"("max_tokens":)",
+                     options.tokens, ",\"seed\":", index, "}");
     request_ = absl::StrCat(
         "POST /v1/completions HTTP/1.1\r\nhost: bench\r\n"
         "content-type: application/json\r\ncontent-length: ",
@@ -113,8 +114,7 @@ absl::StatusOr<StreamsResult> StreamOverHttp(const StreamsOptions& options,
       streams[asked++].Ask();
     }
     const int wait_ms = asked < options.streams ? 0 : -1;
-    const int number =
-        epoll_wait(poll, events.data(), kEventsAtOnce, wait_ms);
+    const int number = epoll_wait(poll, events.data(), kEventsAtOnce, wait_ms);
     for (int i = 0; i < number; ++i) {
       const uint32_t index = events[i].data.u32;
       HttpStream& stream = streams[index];

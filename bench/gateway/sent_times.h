@@ -16,9 +16,11 @@ using SteadyClock = std::chrono::steady_clock;
 class SentTimes {
  public:
   SentTimes(size_t streams, size_t tokens)
-      : tokens_(tokens),
+      : streams_(streams),
+        tokens_(tokens),
         times_(new std::atomic<SteadyClock::rep>[streams * tokens]) {}
 
+  size_t streams() const { return streams_; }
   size_t tokens() const { return tokens_; }
 
   void Set(size_t stream, size_t token, SteadyClock::time_point time) {
@@ -33,6 +35,7 @@ class SentTimes {
   }
 
  private:
+  const size_t streams_;
   const size_t tokens_;
   const std::unique_ptr<std::atomic<SteadyClock::rep>[]> times_;
 };

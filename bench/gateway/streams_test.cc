@@ -18,11 +18,11 @@ constexpr int kTokens = 20;
 class StreamsTest : public ::testing::TestWithParam<bool> {
  protected:
   StreamsTest() {
-    auto worker = EchoWorker::Start({.vocabulary_size = 259}, &sent_);
+    auto worker = EchoWorker::Start(/*vocabulary_size=*/259, &sent_);
     EXPECT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
     if (GetParam()) {
-      worker_->set_pace(std::chrono::milliseconds(1), /*in_steps=*/true);
+      worker_->set_pace({std::chrono::milliseconds(1), /*in_steps=*/true});
     }
     GatewayOptions options;
     options.listen = options.http_listen = "127.0.0.1:0";
