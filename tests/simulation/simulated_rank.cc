@@ -7,7 +7,7 @@
 #include "tests/testing/fake_engine.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
-#include "worker/engine/engine.h"
+#include "worker/engine/synchronous_engine.h"
 #include "worker/group/step_history.h"
 #include "worker/runtime/step_loop.h"
 #include "worker/runtime/step_watchdog.h"
@@ -86,7 +86,7 @@ class StoppableSource final : public FrameSource {
 };
 
 // Notes what is executed.
-class WatchedEngine final : public Engine {
+class WatchedEngine final : public SynchronousEngine {
  public:
   WatchedEngine(const SchedulerOptions& options, uint64_t tampers_from,
                 RankOutcome* outcome)

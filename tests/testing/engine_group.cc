@@ -6,7 +6,6 @@
 
 #include "common/status_macros.h"
 #include "proto/group.pb.h"
-#include "worker/engine/engine.h"
 #include "worker/model_spec/shard.h"
 
 namespace lockstep::testing {

@@ -12,6 +12,7 @@
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
 #include "worker/engine/model_engine.h"
+#include "worker/engine/synchronous_engine.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::testing {
@@ -21,11 +22,11 @@ namespace lockstep::testing {
 //
 //   auto group = EngineGroup::Create(model, /*size=*/4, {.engine = {…}});
 //   (*group)->Execute(plan, &result);
-class EngineGroup final : public Engine {
+class EngineGroup final : public SynchronousEngine {
  public:
   struct Options {
     ModelEngine::Options engine;
-    LocalRanks::Options ranks;
+    LocalRanks::Options ranks = {};
     bool expert_parallel = false;
   };
 

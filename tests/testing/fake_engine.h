@@ -9,7 +9,7 @@
 
 #include "proto/group.pb.h"
 #include "proto/sampling.pb.h"
-#include "worker/engine/engine.h"
+#include "worker/engine/synchronous_engine.h"
 
 namespace lockstep {
 
@@ -24,7 +24,7 @@ namespace lockstep {
 // writes its tokens into the slots of its pages, and the context is read back
 // through the page table, from position 0. A wrong page table, or a page that
 // was reused too early, shows as wrong tokens.
-class FakeEngine final : public Engine {
+class FakeEngine final : public SynchronousEngine {
  public:
   struct Options {
     int num_pages = 0;

@@ -31,18 +31,17 @@ bool PrefixCache::Allocate(int count, std::vector<int32_t>* pages) {
 }
 
 void PrefixCache::Insert(absl::Span<const uint32_t> tokens,
-                         absl::Span<int32_t> pages, PrefixHold* hold) {
+                         absl::Span<int32_t> pages, PrefixHold* hold,
+                         std::vector<int32_t>* duplicates) {
   CHECK_GE(pages.size(), hold->num_pages_);
-  scratch_.clear();
   const int num_cached = tree_.num_pages();
   const RadixTree::Position position =
-      tree_.Insert(tokens, pages, step_, &scratch_);
+      tree_.Insert(tokens, pages, step_, duplicates);
   num_gains_ += tree_.num_pages() - num_cached;
   tree_.Lock(position.node);
   Release(*hold);
   hold->node_ = position.node;
   hold->num_pages_ = position.num_pages;
-  Free(scratch_);
 }
 
 void PrefixCache::Unmatch(const PrefixHold& hold) {

@@ -17,7 +17,7 @@ namespace lockstep {
 //   std::vector<int32_t> pages;
 //   PrefixHold hold = cache.Match(tokens, &pages);     // shared, locked
 //   if (!cache.Allocate(missing, &pages)) …            // private
-//   cache.Insert(tokens, absl::MakeSpan(pages), &hold);  // shared from now on
+//   cache.Insert(tokens, absl::MakeSpan(pages), &hold, &duplicates);  // shared
 //   cache.Release(hold);                               // cached, for others
 //
 // Single-threaded. The clock of "least recently used" is the step given to
@@ -58,10 +58,11 @@ class PrefixCache {
 
   // Shares `pages`, which hold all of `tokens` in whole pages and begin with
   // those of `hold`. Where the tree already has other pages for the same
-  // tokens, `pages` is rewritten to those, and then the duplicates are freed.
-  // `hold` grows to all of `pages`.
+  // tokens, `pages` is rewritten to those, and the duplicates, which are the
+  // caller's to free, are appended to `duplicates`. `hold` grows to all of
+  // `pages`.
   void Insert(absl::Span<const uint32_t> tokens, absl::Span<int32_t> pages,
-              PrefixHold* hold);
+              PrefixHold* hold, std::vector<int32_t>* duplicates);
 
   // Gives back what Match or Insert locked.
   void Release(const PrefixHold& hold);

@@ -12,6 +12,7 @@ namespace lockstep {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(PrefixCacheTest, SharesWhatWasInserted) {
   PrefixCache cache(/*num_pages=*/4, /*page_size=*/2);
@@ -20,7 +21,9 @@ TEST(PrefixCacheTest, SharesWhatWasInserted) {
   PrefixHold first = cache.Match(tokens, &pages);
   EXPECT_EQ(first.num_pages(), 0);
   ASSERT_TRUE(cache.Allocate(2, &pages));
-  cache.Insert(tokens, absl::MakeSpan(pages), &first);
+  std::vector<int32_t> duplicates;
+  cache.Insert(tokens, absl::MakeSpan(pages), &first, &duplicates);
+  EXPECT_THAT(duplicates, IsEmpty());
   EXPECT_EQ(first.num_pages(), 2);
 
   std::vector<int32_t> shared;
@@ -50,7 +53,8 @@ TEST(PrefixCacheTest, EvictsOnlyWhatIsMissing) {
   std::vector<int32_t> pages;
   PrefixHold hold = cache.Match(tokens, &pages);
   ASSERT_TRUE(cache.Allocate(3, &pages));
-  cache.Insert(tokens, absl::MakeSpan(pages), &hold);
+  std::vector<int32_t> duplicates;
+  cache.Insert(tokens, absl::MakeSpan(pages), &hold, &duplicates);
   cache.Release(hold);
   std::vector<int32_t> more;
   ASSERT_TRUE(cache.Allocate(2, &more));
@@ -59,8 +63,7 @@ TEST(PrefixCacheTest, EvictsOnlyWhatIsMissing) {
 }
 
 // Two sequences computed the same prompt in one step. The later one's page
-// table is rewritten before its duplicates are freed, so that nothing it reads
-// is ever given to others.
+// table is rewritten, and its own pages are left over.
 TEST(PrefixCacheTest, TheLaterOfTwoEqualPrefixesUsesTheEarlierOnesPages) {
   PrefixCache cache(6, 2);
   const std::vector<uint32_t> tokens = {1, 2, 3, 4};
@@ -70,11 +73,16 @@ TEST(PrefixCacheTest, TheLaterOfTwoEqualPrefixesUsesTheEarlierOnesPages) {
   PrefixHold second_hold = cache.Match(tokens, &second);
   ASSERT_TRUE(cache.Allocate(3, &first));
   ASSERT_TRUE(cache.Allocate(3, &second));
-  cache.Insert(tokens, absl::MakeSpan(first).first(2), &first_hold);
-  cache.Insert(tokens, absl::MakeSpan(second).first(2), &second_hold);
+  std::vector<int32_t> duplicates;
+  cache.Insert(tokens, absl::MakeSpan(first).first(2), &first_hold,
+               &duplicates);
+  cache.Insert(tokens, absl::MakeSpan(second).first(2), &second_hold,
+               &duplicates);
   EXPECT_THAT(first, ElementsAre(0, 1, 2));
   EXPECT_THAT(second, ElementsAre(0, 1, 5));
-  EXPECT_EQ(cache.num_free(), 2);
+  EXPECT_THAT(duplicates, ElementsAre(3, 4));
+  EXPECT_EQ(cache.num_free(), 0);
+  cache.Free(duplicates);
   EXPECT_TRUE(cache.is_free(3));
   EXPECT_TRUE(cache.is_free(4));
 }
@@ -146,7 +154,10 @@ class RandomUse {
   void Publish(size_t index) {
     if (live_.empty()) return;
     Live& live = live_[index];
-    cache_.Insert(live.tokens, absl::MakeSpan(live.pages), &live.hold);
+    std::vector<int32_t> duplicates;
+    cache_.Insert(live.tokens, absl::MakeSpan(live.pages), &live.hold,
+                  &duplicates);
+    cache_.Free(duplicates);
     ASSERT_EQ(live.hold.num_pages(), live.pages.size());
   }
 

@@ -10,11 +10,12 @@
 #include "kernels/ops.h"
 #include "kernels/weights/arithmetic.h"
 #include "worker/collectives/collective.h"
-#include "worker/engine/engine.h"
+#include "worker/engine/synchronous_engine.h"
 #include "worker/grammar/grammar_store.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/model_files.h"
+#include "worker/weights/model_weights.h"
 
 namespace lockstep {
 
@@ -25,7 +26,7 @@ namespace lockstep {
 //   LOCKSTEP_ASSIGN_OR_RETURN(
 //       auto engine, ModelEngine::Create(model, shard, options, ops,
 //       collective));
-class ModelEngine final : public Engine {
+class ModelEngine final : public SynchronousEngine {
  public:
   struct Options {
     int num_pages = 0;

@@ -27,7 +27,8 @@ absl::StatusOr<bool> StepLoop::Step() {
   LOCKSTEP_ASSIGN_OR_RETURN(const bool stop, ApplyMessages());
   const StepPlan& plan = parts_.scheduler->Plan();
   LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
-  LOCKSTEP_RETURN_IF_ERROR(Execute(plan));
+  LOCKSTEP_RETURN_IF_ERROR(Launch(plan));
+  LOCKSTEP_RETURN_IF_ERROR(Retire(plan));
   parts_.scheduler->Commit(result_);
   LOCKSTEP_RETURN_IF_ERROR(CheckPages());
   parts_.watchdog->EndStep();
@@ -93,11 +94,19 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
   return status;
 }
 
-absl::Status StepLoop::Execute(const StepPlan& plan) {
+absl::Status StepLoop::Launch(const StepPlan& plan) {
   Enter(frame_.step, v1::EXECUTES);
+  if (plan.empty()) return absl::OkStatus();
+  return OfEngine(parts_.engine->Launch(plan));
+}
+
+absl::Status StepLoop::Retire(const StepPlan& plan) {
   result_.spans.resize(plan.spans.size());
   if (plan.empty()) return absl::OkStatus();
-  const absl::Status status = parts_.engine->Execute(plan, &result_);
+  return OfEngine(parts_.engine->Retire(&result_));
+}
+
+absl::Status StepLoop::OfEngine(absl::Status status) {
   if (!status.ok()) {
     failure_kind_ =
         absl::IsUnavailable(status) ? v1::COLLECTIVE_FAILED : v1::ENGINE_FAILED;

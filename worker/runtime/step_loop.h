@@ -59,7 +59,10 @@ class StepLoop {
   absl::StatusOr<bool> ApplyMessages();
   absl::Status Apply(const v1::RankMessage& message);
   absl::Status Agree(const StepPlan& plan);
-  absl::Status Execute(const StepPlan& plan);
+  absl::Status Launch(const StepPlan& plan);
+  absl::Status Retire(const StepPlan& plan);
+  // What an error of the engine is of.
+  absl::Status OfEngine(absl::Status status);
   absl::Status CheckPages();
   void Enter(uint64_t step, v1::StepStage stage);
 

@@ -84,7 +84,7 @@ absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
 absl::Status ApplyAdd(const v1::AddRequest& add, SchedulerState* state) {
   LOCKSTEP_RETURN_IF_ERROR(CheckAdd(add, *state));
   state->last_request = add.request();
-  const uint64_t next_step = state->plan.step + 1;
+  const uint64_t next_step = state->last_step + 1;
   state->table.Add(std::make_shared<const v1::AddRequest>(add), next_step);
   for (ScheduledSequence* scheduled : state->table.Choices(add.request())) {
     // So early, only what an earlier call has done can be at an end.

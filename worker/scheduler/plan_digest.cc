@@ -15,13 +15,13 @@ void PlanDigest::AddResult(const StepPlan& plan, const StepResult& result) {
   builder_.Add(absl::MakeConstSpan(sampled_));
 }
 
-Digest PlanDigest::Next(SchedulerState* state) {
-  const StepPlan& plan = state->plan;
+Digest PlanDigest::Next(const PlannedStep& step) {
+  const StepPlan& plan = step.plan;
   builder_.Add(last_);
   builder_.Add(plan.step);
   builder_.Add(uint64_t{plan.spans.size()});
   for (size_t i = 0; i < plan.spans.size(); ++i) {
-    AddSpan(plan.spans[i], state->planned[i]);
+    AddSpan(plan.spans[i], step.sequences[i]);
   }
   last_ = builder_.Finish();
   return last_;

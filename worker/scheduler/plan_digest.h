@@ -8,7 +8,7 @@
 #include "common/digest.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
-#include "worker/scheduler/scheduler_state.h"
+#include "worker/scheduler/steps_in_flight.h"
 
 namespace lockstep {
 
@@ -21,8 +21,8 @@ class PlanDigest {
  public:
   void AddResult(const StepPlan& plan, const StepResult& result);
 
-  // The digest of the step planned in `state`, for its plan.
-  Digest Next(SchedulerState* state);
+  // The digest of the step planned last.
+  Digest Next(const PlannedStep& step);
 
  private:
   void AddEmbedding(absl::Span<const float> values);

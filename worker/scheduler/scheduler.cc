@@ -18,7 +18,7 @@ class Scheduler::Impl {
       : state_(options, sink) {}
 
   absl::Status Apply(const v1::RankMessage& message) {
-    CHECK(!planned_) << "a message between Plan and Commit";
+    CHECK(!state_.steps.full()) << "a message between Plan and Commit";
     switch (message.kind_case()) {
       case v1::RankMessage::kAdd:
         return ApplyAdd(message.add(), &state_);
@@ -33,22 +33,20 @@ class Scheduler::Impl {
   }
 
   const StepPlan& Plan() {
-    CHECK(!planned_) << "Plan without Commit";
-    planned_ = true;
+    CHECK(!state_.steps.full()) << "Plan without Commit";
     const bool has_work = HasWork();
-    StepPlan& plan = state_.plan;
-    ++plan.step;
-    state_.pages.set_step(plan.step);
-    planner_.Plan();
-    CHECK_EQ(plan.empty(), !has_work) << "step " << plan.step;
-    plan.digest = digest_.Next(&state_);
-    return plan;
+    const uint64_t number = ++state_.last_step;
+    state_.pages.set_step(number);
+    PlannedStep& step = planner_.Plan();
+    CHECK_EQ(step.plan.empty(), !has_work) << "step " << number;
+    step.plan.step = number;
+    step.plan.digest = digest_.Next(step);
+    return step.plan;
   }
 
   void Commit(const StepResult& result) {
-    CHECK(planned_) << "Commit without Plan";
-    planned_ = false;
-    digest_.AddResult(state_.plan, result);
+    CHECK(!state_.steps.empty()) << "Commit without Plan";
+    digest_.AddResult(state_.steps.oldest().plan, result);
     CommitStep(result, &state_);
   }
 
@@ -63,7 +61,7 @@ class Scheduler::Impl {
     stats.free_pages = cache.num_free();
     stats.cached_pages = cache.num_evictable();
     stats.total_pages = cache.num_pages();
-    stats.step = state_.plan.step;
+    stats.step = state_.last_step;
     stats.preemptions = state_.preemptions;
     return stats;
   }
@@ -76,7 +74,6 @@ class Scheduler::Impl {
   SchedulerState state_;
   StepPlanner planner_{&state_};
   PlanDigest digest_;
-  bool planned_ = false;
 };
 
 Scheduler::Scheduler(const SchedulerOptions& options, OutputSink* sink) {

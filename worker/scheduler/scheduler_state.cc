@@ -9,12 +9,14 @@ void SchedulerState::Finish(ScheduledSequence* scheduled,
   if (scheduled->state == ScheduledSequence::State::kRunning) {
     pages.Release(*scheduled);
   }
+  steps.Forget(scheduled);
   table.Remove(scheduled);
   sink->OnFinish(id, reason, stop_token_id);
 }
 
 void SchedulerState::Preempt(ScheduledSequence* scheduled) {
   pages.Release(*scheduled);
+  steps.Forget(scheduled);
   table.Requeue(scheduled);
   ++preemptions;
 }

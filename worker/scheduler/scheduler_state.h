@@ -2,14 +2,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "worker/core/output_sink.h"
-#include "worker/core/step_plan.h"
 #include "worker/scheduler/scheduled_sequence.h"
 #include "worker/scheduler/scheduler_options.h"
 #include "worker/scheduler/sequence_pages.h"
 #include "worker/scheduler/sequence_table.h"
+#include "worker/scheduler/steps_in_flight.h"
 
 namespace lockstep {
 
@@ -32,13 +31,10 @@ struct SchedulerState {
   OutputSink* const sink;
   SequencePages pages;
   SequenceTable table;
+  StepsInFlight steps{/*most=*/1};
+  uint64_t last_step = 0;     // the one planned last
   uint64_t last_request = 0;  // the number that came last
   uint64_t preemptions = 0;
-
-  // The step planned last, and whose its spans are. The sequences are valid
-  // until the step is committed.
-  StepPlan plan;
-  std::vector<ScheduledSequence*> planned;
 };
 
 }  // namespace lockstep

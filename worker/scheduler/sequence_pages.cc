@@ -54,7 +54,9 @@ void SequencePages::Publish(ScheduledSequence& scheduled) {
   const int full_pages = sequence.num_computed() / page_size_;
   cache_.Insert(sequence.tokens().first(full_pages * page_size_),
                 absl::MakeSpan(sequence.mutable_pages()).first(full_pages),
-                &scheduled.prefix);
+                &scheduled.prefix, &duplicates_);
+  cache_.Free(duplicates_);
+  duplicates_.clear();
   scheduled.digested_pages = 0;
 }
 

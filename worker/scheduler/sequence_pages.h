@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "worker/cache/prefix_cache.h"
 #include "worker/scheduler/scheduled_sequence.h"
@@ -42,6 +43,7 @@ class SequencePages {
  private:
   const int page_size_;
   PrefixCache cache_;
+  std::vector<int32_t> duplicates_;  // scratch
 };
 
 }  // namespace lockstep

@@ -57,12 +57,13 @@ void CommitSpan(const SequenceSpan& span, const SpanResult& result,
 }  // namespace
 
 void CommitStep(const StepResult& result, SchedulerState* state) {
-  const StepPlan& plan = state->plan;
+  const auto& [plan, sequences] = state->steps.oldest();
   CHECK_GE(result.spans.size(), plan.spans.size()) << "step " << plan.step;
   for (size_t i = 0; i < plan.spans.size(); ++i) {
-    CommitSpan(plan.spans[i], result.spans[i], state->planned[i], state);
+    if (sequences[i] == nullptr) continue;
+    CommitSpan(plan.spans[i], result.spans[i], sequences[i], state);
   }
-  state->planned.clear();
+  state->steps.RemoveOldest();
 }
 
 }  // namespace lockstep

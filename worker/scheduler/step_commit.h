@@ -5,8 +5,8 @@
 
 namespace lockstep {
 
-// Takes what `state->plan` produced: progress, prompt log-probabilities, new
-// tokens and the ends of sequences, in the plan's order.
+// Takes what the oldest step in flight produced: progress, prompt
+// log-probabilities, new tokens and the ends of sequences, in the plan's order.
 void CommitStep(const StepResult& result, SchedulerState* state);
 
 }  // namespace lockstep

@@ -15,21 +15,19 @@ constexpr int kGrowthTokens = 16;
 
 }  // namespace
 
-void StepPlanner::Plan() {
-  state_.plan.spans.clear();
-  state_.plan.num_tokens = 0;
-  state_.plan.num_logits_rows = 0;
-  state_.planned.clear();
+PlannedStep& StepPlanner::Plan() {
+  step_ = &state_.steps.Add();
   PlanDecodes();
   PlanPrefills();
+  return *step_;
 }
 
 int StepPlanner::tokens_left() const {
-  return state_.options.max_step_tokens - state_.plan.num_tokens;
+  return state_.options.max_step_tokens - step_->plan.num_tokens;
 }
 
 int StepPlanner::rows_left() const {
-  return state_.options.max_logits_rows - state_.plan.num_logits_rows;
+  return state_.options.max_logits_rows - step_->plan.num_logits_rows;
 }
 
 void StepPlanner::PlanDecodes() {
@@ -103,11 +101,11 @@ void StepPlanner::AddChunk(ScheduledSequence* scheduled) {
 
 void StepPlanner::AddSpan(ScheduledSequence* scheduled,
                           const SequenceSpan& span) {
-  StepPlan& plan = state_.plan;
+  StepPlan& plan = step_->plan;
   plan.spans.push_back(span);
   plan.num_tokens += span.count;
   plan.num_logits_rows += span.num_logits_rows();
-  state_.planned.push_back(scheduled);
+  step_->sequences.push_back(scheduled);
   if (scheduled->was_scheduled) return;
   scheduled->was_scheduled = true;
   const int cached_tokens =  // resumed ones are no prompt's

@@ -6,10 +6,10 @@
 
 namespace lockstep {
 
-// Fills `state->plan` (but for step and digest) and `state->planned`.
+// Fills a new step of `state->steps` (but for its number and digest).
 //
 //   StepPlanner planner(&state);
-//   planner.Plan();
+//   PlannedStep& step = planner.Plan();
 //
 // Decoding sequences take one token each; preemption, backwards by precedence,
 // makes room where pages have run out. What is left of the budget goes to
@@ -23,7 +23,7 @@ class StepPlanner {
   // `state` must outlive this.
   explicit StepPlanner(SchedulerState* state) : state_(*state) {}
 
-  void Plan();
+  PlannedStep& Plan();
 
  private:
   int tokens_left() const;
@@ -40,6 +40,7 @@ class StepPlanner {
   void AddSpan(ScheduledSequence* scheduled, const SequenceSpan& span);
 
   SchedulerState& state_;
+  PlannedStep* step_ = nullptr;  // that is planned now
   std::vector<ScheduledSequence*> prefilling_;  // scratch
 };
 
