@@ -9,12 +9,12 @@ namespace {
 
 class Draws {
  public:
-  explicit Draws(uint64_t seed) : random_(seed) {
+  Draws(uint64_t seed, int most_arrivals) : random_(seed) {
     scenario_.set_seed(seed);
     scenario_.set_num_ranks(Between(2, 8));
     DrawLimits();
     uint64_t now = 0;
-    for (int left = Between(1, 60); left > 0; --left) {
+    for (int left = Between(1, most_arrivals); left > 0; --left) {
       AddArrival(now);
       // Together, one after the other, or after all is done.
       if (Chance(2)) now += Between(0, Chance(6) ? 400 : 8);
@@ -122,7 +122,9 @@ class Draws {
 
 }  // namespace
 
-Scenario DrawScenario(uint64_t seed) { return Draws(seed).Take(); }
+Scenario DrawScenario(uint64_t seed) {
+  return Draws(seed, /*most_arrivals=*/60).Take();
+}
 
 Scenario DrawFaultyScenario(Fault::Kind kind, uint64_t seed) {
   Scenario scenario = DrawScenario(seed);
@@ -132,6 +134,28 @@ Scenario DrawFaultyScenario(Fault::Kind kind, uint64_t seed) {
   fault.set_rank(1 + random() % (scenario.num_ranks() - 1));
   fault.set_step(1 + random() % 60);
   fault.set_choice(random());
+  return scenario;
+}
+
+Scenario Overlapped(Scenario scenario) {
+  std::mt19937_64 random(scenario.seed());
+  scenario.mutable_limits()->set_steps_in_flight(2);
+  for (Event& event : *scenario.mutable_events()) {
+    if (!event.message().has_add()) continue;
+    v1::AddRequest& add = *event.mutable_message()->mutable_add();
+    if (random() % 8 == 0) add.set_grammar(1);
+    if (random() % 4 == 0) add.mutable_sampling()->set_logprobs_plus_one(2);
+  }
+  return scenario;
+}
+
+Scenario DrawOverlapScenario(uint64_t seed) {
+  Scenario scenario = Overlapped(Draws(seed, /*most_arrivals=*/8).Take());
+  std::mt19937_64 random(seed ^ Fault::FAILING_CALL);
+  if (random() % 4 == 0) {
+    scenario.mutable_fault()->set_kind(Fault::FAILING_CALL);
+    scenario.mutable_fault()->set_step(1 + random() % 60);
+  }
   return scenario;
 }
 

@@ -14,4 +14,11 @@ Scenario DrawScenario(uint64_t seed);
 // The same, and a fault of `kind` in one of its followers.
 Scenario DrawFaultyScenario(Fault::Kind kind, uint64_t seed);
 
+// `scenario` with two steps in flight. Some of its requests have a grammar, or
+// want log-probabilities.
+Scenario Overlapped(Scenario scenario);
+
+// A short one of these, for its leader alone. In one of four the engine fails.
+Scenario DrawOverlapScenario(uint64_t seed);
+
 }  // namespace lockstep::testing

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tests/simulation/child.h"
-#include "tests/simulation/simulation.h"
 #include "tests/simulation/totals.h"
 #include "tests/testing/shrink.h"
 
@@ -24,11 +23,11 @@ constexpr int kChildren = 2;
 // "" or what a scenario failed of; then what they did, serialized.
 std::string SimulateSeeds(uint64_t first_seed,
                           const std::function<Scenario(uint64_t)>& draw,
-                          uint64_t* seed) {
+                          Simulator simulate, uint64_t* seed) {
   Totals totals;
   for (uint64_t i = 0; i < kScenariosOfAChild; ++i) {
     *seed = first_seed + i;
-    const absl::Status status = Simulate(draw(*seed), &totals);
+    const absl::Status status = simulate(draw(*seed), &totals);
     if (!status.ok()) return absl::StrCat("!", status.message());
   }
   return totals.SerializeAsString();
@@ -65,8 +64,10 @@ ShrinkSteps<Scenario> ScenarioSteps() {
                   auto& add = *event.mutable_message()->mutable_add();
                   add.clear_priority();
                   add.clear_bypass_prefix_cache();
+                  add.clear_grammar();
                   add.mutable_sampling()->clear_stop_token_ids();
                   add.mutable_sampling()->clear_prompt_logprobs_plus_one();
+                  add.mutable_sampling()->clear_logprobs_plus_one();
                 }
               },
               [](Scenario& s) {
@@ -90,10 +91,10 @@ std::string ToText(const Scenario& scenario) {
 
 }  // namespace
 
-absl::Status SimulateInChild(const Scenario& scenario) {
+absl::Status SimulateInChild(const Scenario& scenario, Simulator simulate) {
   Child child([&](uint64_t*) {
     Totals totals;
-    return std::string(Simulate(scenario, &totals).message());
+    return std::string(simulate(scenario, &totals).message());
   });
   const absl::StatusOr<std::string> message = child.Join();
   if (!message.ok()) return message.status();
@@ -102,15 +103,15 @@ absl::Status SimulateInChild(const Scenario& scenario) {
 
 std::optional<Failure> Explore(
     uint64_t first_seed, uint64_t rank_steps,
-    const std::function<Scenario(uint64_t seed)>& draw, Totals* totals) {
+    const std::function<Scenario(uint64_t seed)>& draw, Totals* totals,
+    Simulator simulate) {
   const uint64_t end = totals->rank_steps() + rank_steps;
   while (totals->rank_steps() < end) {
     std::vector<std::unique_ptr<Child>> children;
     for (int i = 0; i < kChildren; ++i) {
-      children.push_back(
-          std::make_unique<Child>([first_seed, &draw](uint64_t* seed) {
-            return SimulateSeeds(first_seed, draw, seed);
-          }));
+      children.push_back(std::make_unique<Child>([=, &draw](uint64_t* seed) {
+        return SimulateSeeds(first_seed, draw, simulate, seed);
+      }));
       first_seed += kScenariosOfAChild;
     }
     for (const auto& child : children) {
@@ -126,13 +127,13 @@ std::optional<Failure> Explore(
   return std::nullopt;
 }
 
-std::string ShrinkAndDescribe(const Failure& failure) {
+std::string ShrinkAndDescribe(const Failure& failure, Simulator simulate) {
   const Scenario shrunk = Shrink<Scenario>(
       failure.scenario, ScenarioSteps(),
-      [](const Scenario& s) { return !SimulateInChild(s).ok(); });
+      [=](const Scenario& s) { return !SimulateInChild(s, simulate).ok(); });
   return absl::StrCat(
       failure.why.message(), "\nof seed ", failure.scenario.seed(),
-      ". Shrunk, it fails so: ", SimulateInChild(shrunk).message(),
+      ". Shrunk, it fails so: ", SimulateInChild(shrunk, simulate).message(),
       "\nTo repeat it, give simulation_test the file that holds the following "
       "as LOCKSTEP_SIMULATION_REPLAY; to keep it, add the file to "
       "tests/simulation/found.\n",

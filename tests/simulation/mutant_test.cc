@@ -8,6 +8,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/draw_scenario.h"
 #include "tests/simulation/explore.h"
@@ -16,6 +17,7 @@ namespace lockstep::testing {
 
 // Behind the changed source: see mutants.bzl.
 extern const Fault::Kind kMutantFault;
+extern const bool kMutantOverlaps;
 extern const char kMutantFound[];
 
 namespace {
@@ -24,7 +26,10 @@ TEST(Mutant, IsFoundAndShrunk) {
   Totals totals;
   const std::optional<Failure> failure = Explore(
       /*first_seed=*/1, /*rank_steps=*/300'000,
-      [](uint64_t seed) { return DrawFaultyScenario(kMutantFault, seed); },
+      [](uint64_t seed) {
+        Scenario scenario = DrawFaultyScenario(kMutantFault, seed);
+        return kMutantOverlaps ? Overlapped(std::move(scenario)) : scenario;
+      },
       &totals);
   ASSERT_TRUE(failure.has_value()) << totals.ShortDebugString();
   EXPECT_THAT(std::string(failure->why.message()),

@@ -6,11 +6,12 @@ _EXPECTATION = """
 #include "tests/simulation/scenario.pb.h"
 namespace lockstep::testing {
 extern const Fault::Kind kMutantFault = Fault::%s;
+extern const bool kMutantOverlaps = %s;
 extern const char kMutantFound[] = "%s";
 }
 """
 
-def mutant_test(name, source, change, found, fault = "NONE"):
+def mutant_test(name, source, change, found, fault = "NONE", overlaps = False):
     """Links mutant_test with a file in which something is wrong.
 
     Args:
@@ -20,6 +21,7 @@ def mutant_test(name, source, change, found, fault = "NONE"):
       change: a sed expression, which must change something.
       found: a regular expression for what the simulation says then.
       fault: the Fault::Kind of the scenarios.
+      overlaps: whether their ranks have two steps in flight.
     """
     native.genrule(
         name = name + "_source",
@@ -28,7 +30,7 @@ def mutant_test(name, source, change, found, fault = "NONE"):
         outs = [name + ".cc"],
         cmd = "sed '%s' $< > $@ && ! cmp -s $< $@ && echo '%s' >> $@" % (
             change.replace("$", "$$"),
-            _EXPECTATION % (fault, found),
+            _EXPECTATION % (fault, str(overlaps).lower(), found),
         ),
     )
     lockstep_cc_test(

@@ -29,13 +29,15 @@ struct RankOutcome {
   // In which Fault::OTHER_TOKEN was sampled; 0: in none.
   uint64_t tampered_step = 0;
   uint64_t num_steps = 0;
+  uint64_t num_overlapped = 0;  // launched while another was in flight
   uint64_t preemptions = 0;
 };
 
 // Runs the step loop of a rank of `scenario`, with a real scheduler and a fake
-// engine, in surroundings of its own, until `source` ends it. After every step
-// pages, locks and `sink` are looked at. The scenario's fault applies to its
-// rank where it is one of the rank itself.
+// engine (with two steps in flight that of an asynchronous device), in
+// surroundings of its own, until `source` ends it. After every step pages,
+// locks and `sink` are looked at. The scenario's fault applies to its rank
+// where it is one of the rank itself.
 RankOutcome RunRank(const Scenario& scenario, uint32_t rank,
                     FrameSource* source, CheckingSink* sink);
 

@@ -13,7 +13,8 @@ namespace lockstep::testing {
 namespace {
 
 // The first by precedence ends within max_context steps of its own and those of
-// the running ones it waits for, so all end within so many each.
+// the running ones it waits for, so all end within so many each; for each there
+// may be a step without work, which commits one in flight.
 uint64_t MostSteps(const Scenario& scenario) {
   uint64_t sequences = 0;
   uint64_t last = 0;
@@ -23,10 +24,24 @@ uint64_t MostSteps(const Scenario& scenario) {
   }
   const Limits& limits = scenario.limits();
   return last + 2 +
-         sequences * (limits.max_sequences() + 1) * limits.max_context();
+         std::max(1, limits.steps_in_flight()) * sequences *
+             (limits.max_sequences() + 1) * limits.max_context();
 }
 
 }  // namespace
+
+MessageListener ListenerOf(CheckingSink* sink) {
+  return [sink](const v1::RankMessage& message, uint64_t step) {
+    if (message.has_add()) sink->Arrived(message.add(), step);
+    if (message.has_abort()) sink->Aborted(message.abort().request());
+  };
+}
+
+bool HasStop(const Scenario& scenario) {
+  return std::any_of(
+      scenario.events().begin(), scenario.events().end(),
+      [](const Event& event) { return event.message().has_stop(); });
+}
 
 ScriptedSource::ScriptedSource(const Scenario& scenario,
                                MessageListener listener)

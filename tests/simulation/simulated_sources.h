@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/checking_sink.h"
 #include "tests/simulation/scenario.pb.h"
 #include "tests/simulation/wire.h"
 #include "worker/group/frame_codec.h"
@@ -18,6 +19,12 @@ namespace lockstep::testing {
 // Hears of each message, and of the step it comes in, before the scheduler.
 using MessageListener =
     std::function<void(const v1::RankMessage& message, uint64_t step)>;
+
+// Tells `sink`.
+MessageListener ListenerOf(CheckingSink* sink);
+
+// Whether one of its events is a Stop.
+bool HasStop(const Scenario& scenario);
 
 // The leader's source: the events of a scenario, and a Stop when all is done.
 // It keeps what it sent. An idle leader does not wait: the next event comes at

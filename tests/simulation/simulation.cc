@@ -23,13 +23,6 @@ struct Rank {
   RankOutcome outcome;
 };
 
-MessageListener TellingOf(CheckingSink* sink) {
-  return [sink](const v1::RankMessage& message, uint64_t step) {
-    if (message.has_add()) sink->Arrived(message.add(), step);
-    if (message.has_abort()) sink->Aborted(message.abort().request());
-  };
-}
-
 template <typename... Parts>
 absl::Status Broken(uint32_t rank, const Parts&... parts) {
   return absl::InternalError(absl::StrCat("rank ", rank, ": ", parts...));
@@ -62,9 +55,11 @@ absl::Status CheckSame(const Rank& leader, uint32_t rank,
   return absl::OkStatus();
 }
 
-// `first_step` of the wire that this rank read otherwise; 0: of none.
-absl::Status CheckFound(uint64_t first_step, const Rank& leader, uint32_t rank,
-                        const Rank& follower, Totals* totals) {
+// `first_step` of the wire that this rank read otherwise; 0: of none. A step
+// may be executed when `steps_ahead` before it are not committed.
+absl::Status CheckFound(uint64_t first_step, int steps_ahead,
+                        const Rank& leader, uint32_t rank, const Rank& follower,
+                        Totals* totals) {
   const RankOutcome& outcome = follower.outcome;
   if (!ExecutesAsLeader(leader.outcome, outcome)) {
     return Broken(rank, "it executes step ", outcome.executed.back().step,
@@ -72,9 +67,11 @@ absl::Status CheckFound(uint64_t first_step, const Rank& leader, uint32_t rank,
   }
   const uint64_t last =
       outcome.executed.empty() ? 0 : outcome.executed.back().step;
-  const uint64_t limit = first_step != 0              ? first_step - 1
-                         : outcome.tampered_step != 0 ? outcome.tampered_step
-                                                      : UINT64_MAX;
+  // A step's ids are compared once it is committed.
+  const uint64_t limit = first_step != 0 ? first_step - 1
+                         : outcome.tampered_step != 0
+                             ? outcome.tampered_step + steps_ahead
+                             : UINT64_MAX;
   const bool must_be_found = limit != UINT64_MAX;
   const bool is_found = !outcome.status.ok();
   if (must_be_found || is_found) totals->set_faults(totals->faults() + 1);
@@ -86,17 +83,11 @@ absl::Status CheckFound(uint64_t first_step, const Rank& leader, uint32_t rank,
                 " although its fault is of step ", limit + 1, ".");
 }
 
-bool HasStop(const Scenario& scenario) {
-  return std::any_of(
-      scenario.events().begin(), scenario.events().end(),
-      [](const Event& event) { return event.message().has_stop(); });
-}
-
 }  // namespace
 
 absl::Status Simulate(const Scenario& scenario, Totals* totals) {
   Rank leader;
-  ScriptedSource script(scenario, TellingOf(&leader.sink));
+  ScriptedSource script(scenario, ListenerOf(&leader.sink));
   leader.outcome = RunRank(scenario, 0, &script, &leader.sink);
   if (!leader.outcome.status.ok()) {
     return Broken(0, leader.outcome.status.message());
@@ -108,6 +99,7 @@ absl::Status Simulate(const Scenario& scenario, Totals* totals) {
   }
   uint64_t rank_steps = leader.outcome.num_steps;
   const Fault& fault = scenario.fault();
+  const int steps_ahead = std::max(1, scenario.limits().steps_in_flight()) - 1;
   const std::string wire = ToWire(script.sent());
   for (uint32_t rank = 1; rank < scenario.num_ranks(); ++rank) {
     const bool is_faulty = fault.kind() != Fault::NONE && fault.rank() == rank;
@@ -117,17 +109,19 @@ absl::Status Simulate(const Scenario& scenario, Totals* totals) {
     }
     Rank follower;
     WireSource source(std::move(read.bytes), scenario.seed() + rank,
-                      TellingOf(&follower.sink));
+                      ListenerOf(&follower.sink));
     follower.outcome = RunRank(scenario, rank, &source, &follower.sink);
     rank_steps += follower.outcome.num_steps;
-    LOCKSTEP_RETURN_IF_ERROR(
-        is_faulty ? CheckFound(read.first_step, leader, rank, follower, totals)
-                  : CheckSame(leader, rank, follower));
+    LOCKSTEP_RETURN_IF_ERROR(is_faulty
+                                 ? CheckFound(read.first_step, steps_ahead,
+                                              leader, rank, follower, totals)
+                                 : CheckSame(leader, rank, follower));
   }
   AddTotals(leader.sink.totals(), totals);
   totals->set_scenarios(totals->scenarios() + 1);
   totals->set_rank_steps(totals->rank_steps() + rank_steps);
   totals->set_preemptions(totals->preemptions() + leader.outcome.preemptions);
+  totals->set_overlapped(totals->overlapped() + leader.outcome.num_overlapped);
   return absl::OkStatus();
 }
 

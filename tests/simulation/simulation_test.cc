@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "tests/simulation/draw_scenario.h"
 #include "tests/simulation/explore.h"
@@ -47,12 +48,24 @@ Scenario ReadScenario(const std::string& path) {
   return scenario;
 }
 
-TEST(Simulation, RanksAgreeAndLoseNothing) {
-  const uint64_t steps =
-      FromEnvironment("LOCKSTEP_SIMULATION_STEPS", 1'000'000);
+// Whether steps overlap.
+class Simulation : public ::testing::TestWithParam<bool> {
+ protected:
+  Scenario As(Scenario scenario) const {
+    return GetParam() ? Overlapped(std::move(scenario)) : scenario;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Overlap, Simulation, ::testing::Bool());
+
+TEST_P(Simulation, RanksAgreeAndLoseNothing) {
+  const uint64_t steps = FromEnvironment("LOCKSTEP_SIMULATION_STEPS",
+                                         GetParam() ? 300'000 : 1'000'000);
   const auto start = std::chrono::steady_clock::now();
   Totals totals;
-  ExpectNone(Explore(FirstSeed(), steps, DrawScenario, &totals));
+  ExpectNone(Explore(
+      FirstSeed(), steps, [&](uint64_t s) { return As(DrawScenario(s)); },
+      &totals));
   if (HasFailure()) return;
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - start;
@@ -72,7 +85,7 @@ TEST(Simulation, RanksAgreeAndLoseNothing) {
   EXPECT_GT(totals.aborted_ended(), 0);
 }
 
-TEST(Simulation, EveryFaultIsFoundBeforeItsStepIsExecuted) {
+TEST_P(Simulation, EveryFaultIsFoundBeforeItsStepIsExecuted) {
   const uint64_t seed = FirstSeed();
   for (int i = Fault::DROP_MESSAGE; i <= Fault::Kind_MAX; ++i) {
     const auto kind = static_cast<Fault::Kind>(i);
@@ -80,7 +93,7 @@ TEST(Simulation, EveryFaultIsFoundBeforeItsStepIsExecuted) {
     Totals totals;
     ExpectNone(Explore(
         seed, /*rank_steps=*/1,
-        [kind](uint64_t s) { return DrawFaultyScenario(kind, s); }, &totals));
+        [&](uint64_t s) { return As(DrawFaultyScenario(kind, s)); }, &totals));
     if (HasFailure()) return;
     EXPECT_GT(totals.faults(), 8);
     std::cout << Fault::Kind_Name(kind) << ": " << totals.faults() << " of "
@@ -89,7 +102,7 @@ TEST(Simulation, EveryFaultIsFoundBeforeItsStepIsExecuted) {
 }
 
 // Scenarios that failed once.
-TEST(Simulation, WhatWasFoundStaysMended) {
+TEST(SimulationOfFiles, WhatWasFoundStaysMended) {
   int number = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator("tests/simulation/found")) {
@@ -102,7 +115,7 @@ TEST(Simulation, WhatWasFoundStaysMended) {
   EXPECT_GT(number, 0);
 }
 
-TEST(Simulation, Replay) {
+TEST(SimulationOfFiles, Replay) {
   const char* const path = std::getenv("LOCKSTEP_SIMULATION_REPLAY");
   if (path == nullptr) GTEST_SKIP() << "no LOCKSTEP_SIMULATION_REPLAY";
   const absl::Status status = SimulateInChild(ReadScenario(path));

@@ -25,16 +25,17 @@ uint64_t HashContext(absl::Span<const uint32_t> context, uint64_t seed) {
   return hash;
 }
 
-uint32_t NextToken(absl::Span<const uint32_t> context,
+}  // namespace
+
+uint32_t FakeToken(absl::Span<const uint32_t> context,
                    const v1::ResolvedSampling& sampling, uint32_t choice,
                    uint32_t vocabulary_size) {
   const uint64_t hash = HashContext(context, sampling.seed() ^ Mix(choice));
   return static_cast<uint32_t>(hash % vocabulary_size);
 }
 
-// Of `token` after `context`; k further entries.
-v1::PositionLogprobs LogprobsOf(absl::Span<const uint32_t> context,
-                                uint32_t token, int k) {
+v1::PositionLogprobs FakeLogprobs(absl::Span<const uint32_t> context,
+                                  uint32_t token, int k) {
   const uint64_t hash = HashContext(context, token);
   v1::PositionLogprobs logprobs;
   logprobs.mutable_token()->set_token_id(token);
@@ -48,8 +49,6 @@ v1::PositionLogprobs LogprobsOf(absl::Span<const uint32_t> context,
   }
   return logprobs;
 }
-
-}  // namespace
 
 std::vector<float> FakeEmbedding(absl::Span<const uint32_t> token_ids,
                                  const v1::ResolvedEmbedding& embedding) {
@@ -101,15 +100,15 @@ absl::Status FakeEngine::FillSpan(const SequenceSpan& span,
   }
   for (int i = span.prompt_logits_begin; i < span.prompt_logits_end; ++i) {
     result->prompt_logprobs.push_back(
-        LogprobsOf(context.first(i + 1), sequence.tokens()[i + 1],
-                   sampling.prompt_logprobs_plus_one() - 1));
+        FakeLogprobs(context.first(i + 1), sequence.tokens()[i + 1],
+                     sampling.prompt_logprobs_plus_one() - 1));
   }
   if (!span.samples) return absl::OkStatus();
-  result->token = NextToken(context, sampling, sequence.id().choice,
+  result->token = FakeToken(context, sampling, sequence.id().choice,
                             options_.vocabulary_size);
   if (sampling.logprobs_plus_one() > 0) {
     result->logprobs.push_back(
-        LogprobsOf(context, result->token, sampling.logprobs_plus_one() - 1));
+        FakeLogprobs(context, result->token, sampling.logprobs_plus_one() - 1));
   }
   return absl::OkStatus();
 }
@@ -147,7 +146,7 @@ FakeOutput ContinueAlone(const v1::AddRequest& request, uint32_t choice,
   FakeOutput output;
   while (context.size() < longest) {
     const uint32_t token =
-        NextToken(context, request.sampling(), choice, vocabulary_size);
+        FakeToken(context, request.sampling(), choice, vocabulary_size);
     if (std::find(stops.begin(), stops.end(), token) != stops.end()) {
       output.reason = v1::STOP;
       return output;

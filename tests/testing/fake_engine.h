@@ -54,6 +54,15 @@ class FakeEngine final : public SynchronousEngine {
   std::vector<uint32_t> context_;
 };
 
+// The token that follows `context`.
+uint32_t FakeToken(absl::Span<const uint32_t> context,
+                   const v1::ResolvedSampling& sampling, uint32_t choice,
+                   uint32_t vocabulary_size);
+
+// Of `token` after `context`; `k` further entries.
+v1::PositionLogprobs FakeLogprobs(absl::Span<const uint32_t> context,
+                                  uint32_t token, int k);
+
 // What an input gets, whatever else runs; never normalized.
 std::vector<float> FakeEmbedding(absl::Span<const uint32_t> token_ids,
                                  const v1::ResolvedEmbedding& embedding);

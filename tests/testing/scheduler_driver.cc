@@ -7,12 +7,24 @@
 #include <utility>
 
 namespace lockstep {
+namespace {
+
+void ExpectOk(const absl::Status& status) {
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+}  // namespace
 
 SchedulerDriver::SchedulerDriver(const SchedulerOptions& options)
+    : SchedulerDriver(options, &engine_) {}
+
+SchedulerDriver::SchedulerDriver(const SchedulerOptions& options,
+                                 Engine* engine)
     : options_(options),
       engine_({.num_pages = options.num_pages,
                .page_size = options.page_size,
                .vocabulary_size = kVocabularySize}),
+      device_(*engine),
       scheduler_(options, &outputs_) {}
 
 uint64_t SchedulerDriver::Add(v1::AddRequest request) {
@@ -35,11 +47,12 @@ void SchedulerDriver::Abort(uint64_t request, std::vector<uint32_t> choices) {
 StepPlan SchedulerDriver::Step() {
   const StepPlan plan = scheduler_.Plan();
   CheckLimits(plan);
-  const absl::Status executed = engine_.Execute(plan, &result_);
-  EXPECT_TRUE(executed.ok()) << executed.message();
-  scheduler_.Commit(result_);
-  const absl::Status conserved = scheduler_.CheckConservation();
-  EXPECT_TRUE(conserved.ok()) << conserved.message();
+  if (!plan.empty()) ExpectOk(device_.Launch(plan));
+  while (scheduler_.MustCommit()) {
+    if (!scheduler_.oldest()->empty()) ExpectOk(device_.Retire(&result_));
+    scheduler_.Commit(result_);
+  }
+  ExpectOk(scheduler_.CheckConservation());
   return plan;
 }
 

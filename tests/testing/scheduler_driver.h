@@ -6,6 +6,7 @@
 #include "proto/group.pb.h"
 #include "tests/testing/fake_engine.h"
 #include "tests/testing/output_recorder.h"
+#include "worker/engine/engine.h"
 #include "worker/scheduler/scheduler.h"
 
 namespace lockstep {
@@ -22,13 +23,15 @@ class SchedulerDriver {
   static constexpr uint32_t kVocabularySize = 1000;
 
   explicit SchedulerDriver(const SchedulerOptions& options);
+  // On another engine, which must outlive this; engine() does nothing.
+  SchedulerDriver(const SchedulerOptions& options, Engine* engine);
 
   // Numbers the request, from 1, and gives it to the scheduler.
   uint64_t Add(v1::AddRequest request);
   void Abort(uint64_t request, std::vector<uint32_t> choices = {});
 
-  // Plans, executes and commits one step. The plan's spans no longer point to
-  // sequences that have ended.
+  // Plans and launches one step, and commits those that must be. The plan's
+  // spans no longer point to sequences that have ended.
   StepPlan Step();
   void RunUntilIdle();
 
@@ -51,6 +54,7 @@ class SchedulerDriver {
   const SchedulerOptions options_;
   OutputRecorder outputs_;
   FakeEngine engine_;
+  Engine& device_;  // engine_ or another one
   Scheduler scheduler_;
   StepResult result_;
   std::vector<v1::AddRequest> requests_;

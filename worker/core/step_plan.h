@@ -11,9 +11,13 @@ namespace lockstep {
 // One sequence's share of a step: its tokens at positions begin … begin +
 // count - 1 are computed, over the pages of `sequence`.
 struct SequenceSpan {
-  const Sequence* sequence = nullptr;  // valid until the step is committed
+  // Valid until the scheduler is called again.
+  const Sequence* sequence = nullptr;
   int begin = 0;
   int count = 0;
+  // The last token is not known yet: this span of the step planned before,
+  // which is in flight, samples it. -1: all are known.
+  int token_from = -1;
   // The span ends at the sequence's last token, so its last logits choose the
   // next one.
   bool samples = false;
@@ -31,7 +35,8 @@ struct SequenceSpan {
 };
 
 // What one step computes, in batch order. The same on every rank; `digest`
-// covers it and every plan and sampled id before it.
+// covers it, every plan before it and every id that was sampled in a step
+// committed before it.
 struct StepPlan {
   uint64_t step = 0;
   std::vector<SequenceSpan> spans;

@@ -14,11 +14,15 @@ namespace lockstep {
 namespace {
 
 StepWatchdog::WarmUp LimitOf(const RankLoopParts& parts) {
+  // The last of them ends so many passes of the loop after its launch.
+  const int ends_after = parts.scheduler.steps_in_flight - 1;
+  const int steps =
+      parts.warm_up_steps > 0 ? parts.warm_up_steps + ends_after : 0;
   if (parts.step_timeout > absl::ZeroDuration()) {
-    return {.steps = parts.warm_up_steps, .least = parts.step_timeout};
+    return {.steps = steps, .least = parts.step_timeout};
   }
   return {
-      .steps = parts.warm_up_steps,
+      .steps = steps,
       .least = kLeastStepTimeout,
       .multiple = 1.0 * kStepTimeoutMultiple * parts.scheduler.max_step_tokens};
 }
@@ -33,6 +37,8 @@ void CountCollectives(const RankLoopParts& parts) {
 }  // namespace
 
 absl::Status RunRankLoop(const RankLoopParts& parts) {
+  CHECK_LE(parts.scheduler.steps_in_flight,
+           parts.engine->max_steps_in_flight());
   Scheduler scheduler(parts.scheduler, parts.sink);
   StepHistory history;
   const GroupFailure::LastWords last_words(parts.failure,

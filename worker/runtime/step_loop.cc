@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "common/error_reason.h"
 #include "common/status_macros.h"
 
 namespace lockstep {
@@ -28,8 +29,10 @@ absl::StatusOr<bool> StepLoop::Step() {
   const StepPlan& plan = parts_.scheduler->Plan();
   LOCKSTEP_RETURN_IF_ERROR(Agree(plan));
   LOCKSTEP_RETURN_IF_ERROR(Launch(plan));
-  LOCKSTEP_RETURN_IF_ERROR(Retire(plan));
-  parts_.scheduler->Commit(result_);
+  while (parts_.scheduler->MustCommit() ||
+         (stop && parts_.scheduler->oldest() != nullptr)) {
+    LOCKSTEP_RETURN_IF_ERROR(Commit());
+  }
   LOCKSTEP_RETURN_IF_ERROR(CheckPages());
   parts_.watchdog->EndStep();
   Enter(frame_.step, v1::FINISHED);
@@ -97,21 +100,27 @@ absl::Status StepLoop::Agree(const StepPlan& plan) {
 absl::Status StepLoop::Launch(const StepPlan& plan) {
   Enter(frame_.step, v1::EXECUTES);
   if (plan.empty()) return absl::OkStatus();
-  return OfEngine(parts_.engine->Launch(plan));
+  return OfEngine(plan.step, parts_.engine->Launch(plan));
 }
 
-absl::Status StepLoop::Retire(const StepPlan& plan) {
+absl::Status StepLoop::Commit() {
+  const StepPlan& plan = *parts_.scheduler->oldest();
   result_.spans.resize(plan.spans.size());
-  if (plan.empty()) return absl::OkStatus();
-  return OfEngine(parts_.engine->Retire(&result_));
+  if (!plan.empty()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        OfEngine(plan.step, parts_.engine->Retire(&result_)));
+  }
+  parts_.scheduler->Commit(result_);
+  return absl::OkStatus();
 }
 
-absl::Status StepLoop::OfEngine(absl::Status status) {
-  if (!status.ok()) {
-    failure_kind_ =
-        absl::IsUnavailable(status) ? v1::COLLECTIVE_FAILED : v1::ENGINE_FAILED;
-  }
-  return status;
+absl::Status StepLoop::OfEngine(uint64_t step, const absl::Status& status) {
+  if (status.ok()) return status;
+  failure_kind_ =
+      absl::IsUnavailable(status) ? v1::COLLECTIVE_FAILED : v1::ENGINE_FAILED;
+  if (step == frame_.step) return status;
+  return WithMessage(
+      status, absl::StrCat("step ", step, ", in flight: ", status.message()));
 }
 
 absl::Status StepLoop::CheckPages() {

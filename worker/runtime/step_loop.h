@@ -21,7 +21,8 @@
 namespace lockstep {
 
 // What every rank does, step after step, on one thread: the next frame, apply
-// its messages, plan, agree on the plan, execute, commit, tell.
+// its messages, plan, agree on the plan, launch, then commit and tell: this
+// step, or with two in flight the one before (docs/overlap.md).
 //
 //   StepLoop loop({.source = …, .scheduler = …, .engine = …, …});
 //   absl::Status status = loop.Run();
@@ -60,9 +61,10 @@ class StepLoop {
   absl::Status Apply(const v1::RankMessage& message);
   absl::Status Agree(const StepPlan& plan);
   absl::Status Launch(const StepPlan& plan);
-  absl::Status Retire(const StepPlan& plan);
-  // What an error of the engine is of.
-  absl::Status OfEngine(absl::Status status);
+  // The oldest step in flight.
+  absl::Status Commit();
+  // Keeps what an error is of. One of an earlier step than the frame's says so.
+  absl::Status OfEngine(uint64_t step, const absl::Status& status);
   absl::Status CheckPages();
   void Enter(uint64_t step, v1::StepStage stage);
 

@@ -1,6 +1,7 @@
 #include "worker/scheduler/conservation.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/types/span.h>
 
 #include <vector>
 
@@ -11,6 +12,13 @@ namespace {
 
 // kCacheAndSequence: cached, and held by a sequence.
 enum class Owner { kNone, kFree, kCache, kCacheAndSequence, kSequence };
+
+// Of a running sequence, or of one that had them when a step in flight began.
+struct PageTable {
+  uint64_t request;
+  absl::Span<const int32_t> pages;
+  int num_shared = 0;  // the first ones
+};
 
 class PageOwners {
  public:
@@ -49,17 +57,14 @@ class PageOwners {
   int num_held_ = 0;  // of the cached ones
 };
 
-absl::Status ClaimPages(const ScheduledSequence& scheduled,
-                        PageOwners* owners) {
-  const auto pages = scheduled.sequence.pages();
-  const int num_shared = scheduled.prefix.num_pages();
-  for (const int32_t page : pages.first(num_shared)) {
+absl::Status ClaimPages(const PageTable& table, PageOwners* owners) {
+  for (const int32_t page : table.pages.first(table.num_shared)) {
     if (owners->Hold(page)) continue;
     return absl::InternalError(absl::StrCat("KV page ", page, " of request ",
-                                            scheduled.id().request,
+                                            table.request,
                                             " is shared but not cached."));
   }
-  for (const int32_t page : pages.subspan(num_shared)) {
+  for (const int32_t page : table.pages.subspan(table.num_shared)) {
     LOCKSTEP_RETURN_IF_ERROR(owners->Claim(page, Owner::kSequence));
   }
   return absl::OkStatus();
@@ -78,7 +83,14 @@ absl::Status CheckConservation(const SchedulerState& state) {
     LOCKSTEP_RETURN_IF_ERROR(owners.Claim(page, Owner::kCache));
   }
   for (const ScheduledSequence* scheduled : state.table.running()) {
-    LOCKSTEP_RETURN_IF_ERROR(ClaimPages(*scheduled, &owners));
+    LOCKSTEP_RETURN_IF_ERROR(
+        ClaimPages({scheduled->id().request, scheduled->sequence.pages(),
+                    scheduled->prefix.num_pages()},
+                   &owners));
+  }
+  for (const SequencePages::Kept& kept : state.pages.kept()) {
+    LOCKSTEP_RETURN_IF_ERROR(ClaimPages(
+        {kept.request, kept.pages, kept.prefix.num_pages()}, &owners));
   }
   LOCKSTEP_RETURN_IF_ERROR(owners.CheckComplete());
   const int num_locked = cache.num_cached() - cache.num_evictable();

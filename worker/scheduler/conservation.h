@@ -7,9 +7,9 @@
 namespace lockstep {
 
 // INTERNAL, naming a page, unless every page is exactly one of free, cached, or
-// held by one running sequence alone, every shared page of a sequence is
-// cached, and the locked pages of the cache are those that some running
-// sequence holds.
+// held by one running sequence, or kept for one step in flight, alone; every
+// shared page of these is cached, and the locked pages of the cache are those
+// that some of them holds.
 absl::Status CheckConservation(const SchedulerState& state);
 
 }  // namespace lockstep

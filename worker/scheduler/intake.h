@@ -7,8 +7,7 @@
 
 namespace lockstep {
 
-// Takes requests and aborts into `state`. Not between a plan and its commit: an
-// abort gives pages back at once.
+// Takes requests and aborts into `state`, between plans.
 //
 // INVALID_ARGUMENT, and nothing changed, for a request that no correct leader
 // sends.

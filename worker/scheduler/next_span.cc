@@ -7,8 +7,8 @@ namespace lockstep {
 SequenceSpan NextSpan(const ScheduledSequence& scheduled, int max_tokens,
                       int max_rows) {
   const Sequence& sequence = scheduled.sequence;
-  const int begin = sequence.num_computed();
-  const int last = sequence.num_tokens() - 1;
+  const int begin = scheduled.expected_computed();
+  const int last = scheduled.expected_tokens() - 1;
   int end = std::min(begin + max_tokens, last + 1);
 
   const int wanted_end = scheduled.prompt_logits_end();
@@ -25,6 +25,7 @@ SequenceSpan NextSpan(const ScheduledSequence& scheduled, int max_tokens,
   span.sequence = &sequence;
   span.begin = begin;
   span.count = end - begin;
+  if (scheduled.in_flight.tokens > 0) span.token_from = scheduled.last_span;
   span.samples = end > last && !embeds;
   span.embeds = end > last && embeds;
   if (num_wanted > 0) {

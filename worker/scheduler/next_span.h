@@ -5,8 +5,9 @@
 
 namespace lockstep {
 
-// The largest part of what `scheduled` has to compute next, of a prefill or a
-// decode, that takes at most `max_tokens` tokens and `max_rows` rows of logits;
+// The largest part of what `scheduled` has to compute after the steps in
+// flight, of a prefill or a decode, that takes at most `max_tokens` tokens and
+// `max_rows` rows of logits;
 // its count may be 0. Rows
 // are taken by prompt positions whose log-probabilities are wanted, and by the
 // last token, unless the sequence is embedded.

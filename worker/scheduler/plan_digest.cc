@@ -39,6 +39,9 @@ void PlanDigest::AddSpan(const SequenceSpan& span,
   builder_.Add(static_cast<uint64_t>(span.begin));
   builder_.Add(static_cast<uint64_t>(span.count));
   builder_.Add(uint64_t{span.samples});
+  if (span.token_from >= 0) {
+    builder_.Add(static_cast<uint64_t>(span.token_from));
+  }
   builder_.Add(span.sequence->pages().subspan(scheduled->digested_pages));
   scheduled->digested_pages = static_cast<int>(span.sequence->pages().size());
 }

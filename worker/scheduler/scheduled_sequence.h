@@ -29,6 +29,18 @@ struct ScheduledSequence {
 
   SequenceId id() const { return sequence.id(); }
 
+  // What sequence.num_computed() and num_tokens() are once the steps in flight
+  // are committed, unless that ends it.
+  int expected_computed() const {
+    return sequence.num_computed() + in_flight.positions;
+  }
+  int expected_tokens() const {
+    return sequence.num_tokens() + in_flight.tokens;
+  }
+
+  // Running, and computes one token in the next step.
+  bool decodes() const { return has_sampled || in_flight.tokens > 0; }
+
   // Prompt positions below it have logits that the request wants.
   int prompt_logits_end() const {
     const bool wanted =
@@ -48,11 +60,19 @@ struct ScheduledSequence {
                : limit;
   }
 
+  // Of the steps in flight.
+  struct InFlight {
+    int positions = 0;  // that they compute
+    int tokens = 0;     // that they sample
+  };
+
   Sequence sequence;
   const int64_t due_step;  // see ByPrecedence
   State state = State::kHeld;
-  // Running, and computes one token a step.
-  bool decodes = false;
+  InFlight in_flight;
+  uint64_t last_step = 0;      // with a span of this sequence; 0: none yet
+  int last_span = 0;           // of that step
+  bool has_sampled = false;    // since it runs
   bool was_scheduled = false;  // ever
   PrefixHold prefix;           // the first pages of sequence.pages()
   // Set once pages were refused: see SequencePages::Acquire.
@@ -72,6 +92,13 @@ inline bool HasFullLength(const Sequence& sequence, int max_context) {
   return sequence.num_tokens() >= LongestLength(sequence, max_context);
 }
 
+// Whether it will have, by what the steps in flight sample.
+inline bool ExpectsFullLength(const ScheduledSequence& scheduled,
+                              int max_context) {
+  return scheduled.expected_tokens() >=
+         LongestLength(scheduled.sequence, max_context);
+}
+
 // Who goes first: the one that is due first, then earlier request, then lower
 // choice. A request is due kStepsPerPriority steps after its arrival for each
 // unit of its priority, before it for a negative one. So waiting makes up for
@@ -86,7 +113,8 @@ inline bool HasFullLength(const Sequence& sequence, int max_context) {
 // later, no newcomer goes ahead of a request. Of those ahead of it, the first
 // ends within (max_sequences + 1) * max_context steps: while it waits nobody
 // else is admitted, and of the running ones the first computes a token in every
-// step and is never preempted; and then so does it.
+// step and is never preempted; and then so does it. (With two steps in flight
+// it may have to wait every second step, for pages of one in flight.)
 struct ByPrecedence {
   bool operator()(const ScheduledSequence* a,
                   const ScheduledSequence* b) const {

@@ -38,10 +38,23 @@ class Scheduler::Impl {
     const uint64_t number = ++state_.last_step;
     state_.pages.set_step(number);
     PlannedStep& step = planner_.Plan();
-    CHECK_EQ(step.plan.empty(), !has_work) << "step " << number;
+    const bool may_be_empty = !has_work || state_.steps.size() > 1;
+    CHECK(!step.plan.empty() || may_be_empty) << "step " << number;
     step.plan.step = number;
     step.plan.digest = digest_.Next(step);
     return step.plan;
+  }
+
+  // All but one step where that one is full of work; see docs/overlap.md.
+  bool MustCommit() const {
+    const StepsInFlight& steps = state_.steps;
+    if (steps.empty()) return false;
+    return steps.full() || steps.newest().plan.empty() ||
+           steps.newest().is_awaited || !HasWork();
+  }
+
+  const StepPlan* oldest() const {
+    return state_.steps.empty() ? nullptr : &state_.steps.oldest().plan;
   }
 
   void Commit(const StepResult& result) {
@@ -91,6 +104,10 @@ absl::Status Scheduler::Apply(const v1::RankMessage& message) {
 bool Scheduler::HasWork() const { return impl_->HasWork(); }
 
 const StepPlan& Scheduler::Plan() { return impl_->Plan(); }
+
+bool Scheduler::MustCommit() const { return impl_->MustCommit(); }
+
+const StepPlan* Scheduler::oldest() const { return impl_->oldest(); }
 
 void Scheduler::Commit(const StepResult& result) { impl_->Commit(result); }
 

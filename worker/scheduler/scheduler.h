@@ -30,8 +30,13 @@ struct SchedulerStats {
 //
 //   scheduler.Apply(message);                 // those of the frame, in order
 //   const StepPlan& plan = scheduler.Plan();
-//   engine.Execute(plan, &result);
-//   scheduler.Commit(result);
+//   engine.Launch(plan);
+//   while (scheduler.MustCommit()) {
+//     engine.Retire(&result);                 // of scheduler.oldest()
+//     scheduler.Commit(result);
+//   }
+//
+// With options.steps_in_flight of 1 each step is committed at once.
 //
 // Requests reach it validated: a message that could not come from a correct
 // leader is an error that ends the rank.
@@ -42,22 +47,33 @@ class Scheduler {
   Scheduler(const SchedulerOptions& options, OutputSink* sink);
   ~Scheduler();
 
-  // Add and abort; `stop` is the step loop's. Not between Plan and Commit.
+  // Add and abort; `stop` is the step loop's. Not while MustCommit().
   // INVALID_ARGUMENT, and nothing changed, for what no correct leader sends.
   absl::Status Apply(const v1::RankMessage& message);
 
-  // Whether a plan made now would have work in it.
+  // Whether there is a sequence: then a plan made now would have work in it,
+  // unless all wait for steps in flight.
   bool HasWork() const;
 
-  // The next step. Valid until Commit, which every Plan needs, an empty one
-  // too.
+  // The next step. Valid until its Commit, which every plan needs, an empty one
+  // too. Not while MustCommit().
   const StepPlan& Plan();
 
+  // Whether the oldest step in flight is to be committed before anything else:
+  // there are as many as there may be, or the next plan could not be made
+  // without it.
+  bool MustCommit() const;
+
+  // The oldest step in flight; null: there is none.
+  const StepPlan* oldest() const;
+
+  // The results of oldest().
   void Commit(const StepResult& result);
 
   SchedulerStats stats() const;
 
-  // free + cached + held == all, no page twice, no lock that nobody holds.
+  // free + cached + held + kept for steps in flight == all, no page twice, no
+  // lock that nobody holds.
   // INTERNAL if not.
   absl::Status CheckConservation() const;
 

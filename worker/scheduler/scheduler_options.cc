@@ -25,6 +25,13 @@ absl::Status CheckPageSize(int page_size) {
       kMaxPageSize, " tokens."));
 }
 
+// A span knows of the step before it, not of one before that.
+absl::Status CheckStepsInFlight(int steps) {
+  if (steps == 1 || steps == 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("steps_in_flight is ", steps, ", it must be 1 or 2."));
+}
+
 }  // namespace
 
 absl::Status ValidateSchedulerOptions(const SchedulerOptions& options) {
@@ -38,6 +45,7 @@ absl::Status ValidateSchedulerOptions(const SchedulerOptions& options) {
                         "takes one token of a step"));
   status.Update(AtLeast("max_logits_rows", options.max_logits_rows,
                         options.max_sequences, ", which is max_sequences"));
+  status.Update(CheckStepsInFlight(options.steps_in_flight));
   if (!status.ok()) return status;
   const int64_t needed =
       (int64_t{options.max_context} + options.page_size - 1) /

@@ -17,6 +17,7 @@ struct SchedulerOptions {
   int max_sequences = 64;     // running at once, at least 1
   int max_logits_rows = 64;   // of a step, >= max_sequences
   int max_context = 0;        // tokens of a sequence, prompt and output, >= 2
+  int steps_in_flight = 1;    // planned and not committed, at most 2
 };
 
 // INVALID_ARGUMENT naming option, value and limit if one of the bounds above

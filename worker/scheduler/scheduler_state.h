@@ -18,20 +18,22 @@ struct SchedulerState {
   SchedulerState(const SchedulerOptions& options, OutputSink* sink)
       : options(options),
         sink(sink),
-        pages(options.num_pages, options.page_size) {}
+        pages(options.num_pages, options.page_size),
+        steps(options.steps_in_flight) {}
 
-  // Its pages are cached or free, the sink hears of it, `scheduled` is gone.
+  // Both give its pages back, and what it has in flight is thrown away.
+  // The sink hears of it, `scheduled` is gone.
   void Finish(ScheduledSequence* scheduled, v1::FinishReason reason,
               std::optional<uint32_t> stop_token_id);
 
-  // Its pages are cached or free; it waits again, with what it generated.
+  // It waits again, with what it was told to have generated.
   void Preempt(ScheduledSequence* scheduled);
 
   const SchedulerOptions options;
   OutputSink* const sink;
   SequencePages pages;
   SequenceTable table;
-  StepsInFlight steps{/*most=*/1};
+  StepsInFlight steps;
   uint64_t last_step = 0;     // the one planned last
   uint64_t last_request = 0;  // the number that came last
   uint64_t preemptions = 0;

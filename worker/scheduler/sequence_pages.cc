@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -42,7 +43,7 @@ bool SequencePages::Acquire(ScheduledSequence& scheduled, int reserve_pages) {
 
 bool SequencePages::Grow(ScheduledSequence& scheduled) {
   Sequence& sequence = scheduled.sequence;
-  if (sequence.num_computed() < sequence.pages().size() * page_size_) {
+  if (scheduled.expected_computed() < sequence.pages().size() * page_size_) {
     return true;
   }
   return cache_.Allocate(1, &sequence.mutable_pages());
@@ -55,7 +56,12 @@ void SequencePages::Publish(ScheduledSequence& scheduled) {
   cache_.Insert(sequence.tokens().first(full_pages * page_size_),
                 absl::MakeSpan(sequence.mutable_pages()).first(full_pages),
                 &scheduled.prefix, &duplicates_);
-  cache_.Free(duplicates_);
+  if (IsInFlight(scheduled) && !duplicates_.empty()) {
+    kept_.push_back({scheduled.last_step, scheduled.id().request, PrefixHold(),
+                     duplicates_});
+  } else {
+    cache_.Free(duplicates_);
+  }
   duplicates_.clear();
   scheduled.digested_pages = 0;
 }
@@ -63,11 +69,34 @@ void SequencePages::Publish(ScheduledSequence& scheduled) {
 void SequencePages::Release(ScheduledSequence& scheduled) {
   Publish(scheduled);
   Sequence& sequence = scheduled.sequence;
-  cache_.Free(sequence.pages().subspan(scheduled.prefix.num_pages()));
-  cache_.Release(scheduled.prefix);
+  if (IsInFlight(scheduled)) {
+    kept_.push_back({scheduled.last_step, scheduled.id().request,
+                     scheduled.prefix, std::move(sequence.mutable_pages())});
+  } else {
+    GiveBack(scheduled.prefix, sequence.pages());
+  }
   scheduled.prefix = PrefixHold();
   sequence.mutable_pages().clear();
   sequence.set_num_computed(0);
+}
+
+void SequencePages::OnStepEnd(uint64_t step) {
+  ended_step_ = step;
+  auto end = kept_.begin();
+  for (; end != kept_.end() && end->step <= step; ++end) {
+    GiveBack(end->prefix, end->pages);
+  }
+  kept_.erase(kept_.begin(), end);
+}
+
+bool SequencePages::IsInFlight(const ScheduledSequence& scheduled) const {
+  return scheduled.last_step > ended_step_;
+}
+
+void SequencePages::GiveBack(const PrefixHold& prefix,
+                             absl::Span<const int32_t> pages) {
+  cache_.Free(pages.subspan(prefix.num_pages()));
+  cache_.Release(prefix);
 }
 
 }  // namespace lockstep

@@ -58,7 +58,7 @@ void SequenceTable::Start(ScheduledSequence* scheduled) {
 void SequenceTable::Requeue(ScheduledSequence* scheduled) {
   CHECK(scheduled->state == State::kRunning);
   Detach(scheduled);
-  scheduled->decodes = false;
+  scheduled->has_sampled = false;
   Enqueue(scheduled);
 }
 

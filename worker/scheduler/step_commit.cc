@@ -16,7 +16,7 @@ bool IsStopId(const Sequence& sequence, uint32_t token) {
 // The first token since it was admitted is there, so the prompt is computed:
 // others may use it, its siblings among them.
 void EndPrefill(ScheduledSequence* scheduled, SchedulerState* state) {
-  scheduled->decodes = true;
+  scheduled->has_sampled = true;
   state->pages.Publish(*scheduled);
   state->table.PromptIsShared(scheduled->id().request);
 }
@@ -40,6 +40,8 @@ void TakeToken(const SpanResult& result, ScheduledSequence* scheduled,
 
 void CommitSpan(const SequenceSpan& span, const SpanResult& result,
                 ScheduledSequence* scheduled, SchedulerState* state) {
+  scheduled->in_flight.positions -= span.count;
+  scheduled->in_flight.tokens -= span.samples ? 1 : 0;
   scheduled->sequence.set_num_computed(span.begin + span.count);
   if (span.prompt_logits_begin < span.prompt_logits_end) {
     scheduled->prompt_logits_done = span.prompt_logits_end;
@@ -50,18 +52,21 @@ void CommitSpan(const SequenceSpan& span, const SpanResult& result,
     return state->Finish(scheduled, v1::STOP, std::nullopt);
   }
   if (!span.samples) return;
-  if (!scheduled->decodes) EndPrefill(scheduled, state);
+  if (!scheduled->has_sampled) EndPrefill(scheduled, state);
   TakeToken(result, scheduled, state);
 }
 
 }  // namespace
 
 void CommitStep(const StepResult& result, SchedulerState* state) {
-  const auto& [plan, sequences] = state->steps.oldest();
+  const PlannedStep& step = state->steps.oldest();
+  const StepPlan& plan = step.plan;
   CHECK_GE(result.spans.size(), plan.spans.size()) << "step " << plan.step;
+  state->pages.OnStepEnd(plan.step);
   for (size_t i = 0; i < plan.spans.size(); ++i) {
-    if (sequences[i] == nullptr) continue;
-    CommitSpan(plan.spans[i], result.spans[i], sequences[i], state);
+    ScheduledSequence* const scheduled = step.sequences[i];
+    if (scheduled == nullptr) continue;
+    CommitSpan(plan.spans[i], result.spans[i], scheduled, state);
   }
   state->steps.RemoveOldest();
 }

@@ -13,6 +13,11 @@ namespace {
 // one must be preempted.
 constexpr int kGrowthTokens = 16;
 
+// The mask of its next token depends on the one before.
+bool NeedsTokensOnHost(const Sequence& sequence) {
+  return sequence.request().grammar() != 0;
+}
+
 }  // namespace
 
 PlannedStep& StepPlanner::Plan() {
@@ -34,8 +39,9 @@ void StepPlanner::PlanDecodes() {
   const auto& running = state_.table.running();
   // Preemption takes sequences from the end, so those planned stay.
   for (size_t i = 0; i < running.size(); ++i) {
-    if (!running[i]->decodes) continue;
-    if (!MakeRoomToGrow(running[i])) return;
+    if (!running[i]->decodes()) continue;
+    if (ExpectsFullLength(*running[i], state_.options.max_context)) continue;
+    if (!MakeRoomToGrow(running[i])) continue;
     AddSpan(running[i], NextSpan(*running[i], /*max_tokens=*/1,
                                  /*max_rows=*/1));
   }
@@ -44,6 +50,7 @@ void StepPlanner::PlanDecodes() {
 bool StepPlanner::MakeRoomToGrow(ScheduledSequence* scheduled) {
   const auto& running = state_.table.running();
   while (!state_.pages.Grow(*scheduled)) {
+    if (state_.pages.keeps_some()) return false;
     CHECK_GT(running.size(), 1) << "a sequence alone has too few pages";
     ScheduledSequence* victim = running.back();
     state_.Preempt(victim);
@@ -55,7 +62,7 @@ bool StepPlanner::MakeRoomToGrow(ScheduledSequence* scheduled) {
 void StepPlanner::PlanPrefills() {
   prefilling_.clear();
   for (ScheduledSequence* scheduled : state_.table.running()) {
-    if (!scheduled->decodes) prefilling_.push_back(scheduled);
+    if (!scheduled->decodes()) prefilling_.push_back(scheduled);
   }
   const auto& queue = state_.table.waiting();
   auto running = prefilling_.begin();
@@ -102,10 +109,15 @@ void StepPlanner::AddChunk(ScheduledSequence* scheduled) {
 void StepPlanner::AddSpan(ScheduledSequence* scheduled,
                           const SequenceSpan& span) {
   StepPlan& plan = step_->plan;
+  scheduled->in_flight.positions += span.count;
+  scheduled->in_flight.tokens += span.samples ? 1 : 0;
+  scheduled->last_step = state_.last_step;
+  scheduled->last_span = static_cast<int>(plan.spans.size());
   plan.spans.push_back(span);
   plan.num_tokens += span.count;
   plan.num_logits_rows += span.num_logits_rows();
   step_->sequences.push_back(scheduled);
+  step_->is_awaited |= span.samples && NeedsTokensOnHost(scheduled->sequence);
   if (scheduled->was_scheduled) return;
   scheduled->was_scheduled = true;
   const int cached_tokens =  // resumed ones are no prompt's

@@ -13,6 +13,7 @@ PlannedStep& StepsInFlight::Add() {
   step.plan.num_tokens = 0;
   step.plan.num_logits_rows = 0;
   step.sequences.clear();
+  step.is_awaited = false;
   return step;
 }
 
@@ -28,6 +29,7 @@ void StepsInFlight::Forget(ScheduledSequence* scheduled) {
     auto& sequences = ring_[IndexOf(place)].sequences;
     std::replace(sequences.begin(), sequences.end(), scheduled, nobody);
   }
+  scheduled->in_flight = {};
 }
 
 }  // namespace lockstep

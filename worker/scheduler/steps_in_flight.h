@@ -11,6 +11,8 @@ struct PlannedStep {
   StepPlan plan;
   // Whose the plan's spans are; null: what the span produces is thrown away.
   std::vector<ScheduledSequence*> sequences;
+  // Some sequence's next span needs what this step samples on the host.
+  bool is_awaited = false;
 };
 
 // The steps that were planned and are not committed yet, in order.

@@ -12,6 +12,7 @@
 #include "tests/testing/fake_engine.h"
 #include "tests/testing/output_recorder.h"
 #include "tests/testing/ranks/wire_tap.h"
+#include "worker/engine/engine.h"
 #include "worker/group/follower_source.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
@@ -61,6 +62,7 @@ struct ThreadRank {
   absl::Duration step_timeout = absl::InfiniteDuration();
   GroupFailure failure;
   FakeEngine engine;
+  std::unique_ptr<Engine> device;  // in its place, unless null
   StepProgress* progress = nullptr;
   std::unique_ptr<TappedSource> source;
   std::thread thread;
