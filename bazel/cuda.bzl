@@ -93,26 +93,35 @@ _nvcc_object = rule(
     toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
 )
 
-def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], **kwargs):
+def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], private_deps = [], **kwargs):
     """A kernel, NAME.cu.cc, built twice.
 
     NAME runs it on the emulation, for tests. NAME_cuda is nvcc's object of it
     with the launch on GPUs; tagged manual, as it asks for the toolkit. Link one
-    of them into a program, never both.
+    of them into a program, never both. NAME_launch is the header alone, for
+    libraries that launch it and leave to the program where it runs.
 
     Args:
       name: of the source, and of the targets.
       hdrs: for callers; they name no CUDA.
       private_hdrs: for the kernel alone.
-      deps: of either.
-      **kwargs: passed on to both.
+      deps: of the header.
+      private_deps: of the kernel alone.
+      **kwargs: passed on to all.
     """
+    lockstep_cc_library(
+        name = name + "_launch",
+        hdrs = hdrs,
+        deps = deps,
+        **kwargs
+    )
     lockstep_cc_library(
         name = name,
         srcs = [name + ".cu.cc"] + private_hdrs,
         hdrs = hdrs,
         copts = ["-Wno-unknown-pragmas"],  # unroll, which gcc spells otherwise
-        deps = deps,
+        deps = deps + private_deps,
+        alwayslink = True,  # whoever launches it, and names only its header
         **kwargs
     )
     _nvcc_object(
@@ -121,7 +130,7 @@ def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], **kwargs):
         hdrs = hdrs + private_hdrs,
         object = name + ".cuda.o",
         tags = ["manual"],
-        deps = deps,
+        deps = deps + private_deps,
     )
     lockstep_cc_library(
         name = name + "_cuda",
@@ -130,6 +139,7 @@ def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], **kwargs):
         linkstatic = True,  # as the runtime is
         tags = ["manual"],
         deps = deps + ["@cuda//:cudart"],
+        alwayslink = True,
         **kwargs
     )
 

@@ -8,11 +8,10 @@
 #include <cuda_runtime.h>
 #else
 #include "kernels/cuda/emulation/cuda_language.h"
+#include "kernels/cuda/emulation/launch.h"
 #endif
 
 #include <cstddef>
-#include <cstdio>
-#include <string>
 
 #include "kernels/cuda/cuda_types.h"
 
@@ -38,11 +37,11 @@ __device__ T* DynamicShared() {
 #endif
 }
 
-// kernel<<<…>>>(args…), as both compilers take it. On the emulation it has run
-// when this returns; a fault is told on stderr.
+// kernel<<<…>>>(args…), as both compilers take it; see emulation/launch.h for
+// when it runs there.
 template <typename... Parameters, typename... Arguments>
 CudaError Launch(void (*kernel)(Parameters...), const LaunchShape& shape,
-                 [[maybe_unused]] Stream stream, const Arguments&... args) {
+                 Stream stream, const Arguments&... args) {
 #ifdef __CUDACC__
   constexpr size_t kWithoutAsking = 48 * 1024;
   if (shape.shared_bytes > kWithoutAsking) {
@@ -55,12 +54,9 @@ CudaError Launch(void (*kernel)(Parameters...), const LaunchShape& shape,
       static_cast<Parameters>(args)...);
   return cudaGetLastError();
 #else
-  const std::string fault =
-      emulation::RunGrid(shape.grid, shape.block, shape.shared_bytes,
-                         [&] { kernel(static_cast<Parameters>(args)...); });
-  if (fault.empty()) return kCudaSuccess;
-  std::fprintf(stderr, "The emulation stopped a kernel: %s.\n", fault.c_str());
-  return kCudaLaunchFailure;
+  return emulation::LaunchGrid(
+      stream, {shape.grid, shape.block, shape.shared_bytes},
+      [=] { kernel(static_cast<Parameters>(args)...); });
 #endif
 }
 

@@ -1,9 +1,10 @@
 #include "kernels/cuda/gather.h"
 
 #include <cstddef>
+#include <cstdint>
 
-#include "kernels/cuda/bfloat16.h"
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/stored_weight.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -11,16 +12,19 @@ namespace {
 constexpr int kThreads = 128;
 
 // A block a row.
-template <typename T>
+template <typename Block>
 __global__ void __launch_bounds__(kThreads)
-    EmbedKernel(EmbeddingShard<T> shard, const uint32_t* ids, T* y) {
+    EmbedKernel(EmbeddingShard shard, const uint32_t* ids, float* y) {
+  const StoredMatrix& table = shard.table;
   // Wraps around below `first`, and so is too large as well.
   const uint32_t row = ids[blockIdx.x] - shard.first;
-  const bool held = row < static_cast<uint32_t>(shard.rows);
-  const T* from = shard.table + static_cast<size_t>(row) * shard.dim;
-  T* to = y + static_cast<size_t>(blockIdx.x) * shard.dim;
-  for (int i = threadIdx.x; i < shard.dim; i += kThreads) {
-    to[i] = FromFloat<T>(held ? ToFloat(from[i]) + 0.0f : 0.0f);
+  const bool held = row < static_cast<uint32_t>(table.rows);
+  const size_t first = held ? static_cast<size_t>(row) * table.cols : 0;
+  const uint8_t* from = table.data + first / Block::kValues * Block::kBytes;
+  float* to = y + static_cast<size_t>(blockIdx.x) * table.cols;
+  for (int i = threadIdx.x; i < table.cols; i += kThreads) {
+    const uint8_t* block = from + i / Block::kValues * Block::kBytes;
+    to[i] = held ? Block::Value(block, i % Block::kValues) + 0.0f : 0.0f;
   }
 }
 
@@ -32,17 +36,43 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = threadIdx.x; i < dim; i += kThreads) to[i] = from[i];
 }
 
+__global__ void __launch_bounds__(kThreads)
+    JoinShardsKernel(const float* x, int rows, int cols, float* y) {
+  const size_t row = blockIdx.x, shard = blockIdx.y, shards = gridDim.y;
+  const float* from = x + (shard * rows + row) * cols;
+  float* to = y + (row * shards + shard) * cols;
+  for (int i = threadIdx.x; i < cols; i += kThreads) to[i] = from[i];
+}
+
 LaunchShape BlockARow(int count) {
   return {dim3{static_cast<unsigned>(count)}, dim3{kThreads}};
 }
 
 }  // namespace
 
-template <typename T>
-CudaError Embed(const EmbeddingShard<T>& shard, const uint32_t* ids, int count,
-                T* y, Stream stream) {
+CudaError Embed(const EmbeddingShard& shard, const uint32_t* ids, int count,
+                float* y, Stream stream) {
   if (count == 0) return kCudaSuccess;
-  return Launch(EmbedKernel<T>, BlockARow(count), stream, shard, ids, y);
+  const auto launch =
+      [&](void (*kernel)(EmbeddingShard, const uint32_t*, float*)) {
+        return Launch(kernel, BlockARow(count), stream, shard, ids, y);
+      };
+  switch (shard.table.type) {
+    case kernels::DType::kF32:
+      return launch(EmbedKernel<F32Value>);
+    case kernels::DType::kF16:
+      return launch(EmbedKernel<F16Value>);
+    case kernels::DType::kBF16:
+      return launch(EmbedKernel<BF16Value>);
+    case kernels::DType::kQ8_0:
+      return launch(EmbedKernel<Q8_0Block>);
+    case kernels::DType::kQ4_0:
+      return launch(EmbedKernel<Q4_0Block>);
+    case kernels::DType::kQ4_K:
+      return launch(EmbedKernel<Q4_KBlock>);
+    default:
+      return kCudaInvalidValue;
+  }
 }
 
 template <typename T>
@@ -53,10 +83,16 @@ CudaError GatherRows(const T* x, const int32_t* indices, int count, int dim,
                 y);
 }
 
-template CudaError Embed(const EmbeddingShard<float>&, const uint32_t*, int,
-                         float*, Stream);
-template CudaError Embed(const EmbeddingShard<BFloat16>&, const uint32_t*, int,
-                         BFloat16*, Stream);
+CudaError JoinShards(const float* x, int shards, int rows, int cols, float* y,
+                     Stream stream) {
+  if (rows == 0) return kCudaSuccess;
+  return Launch(
+      JoinShardsKernel,
+      {dim3{static_cast<unsigned>(rows), static_cast<unsigned>(shards)},
+       dim3{kThreads}},
+      stream, x, rows, cols, y);
+}
+
 template CudaError GatherRows(const float*, const int32_t*, int, int, float*,
                               Stream);
 template CudaError GatherRows(const BFloat16*, const int32_t*, int, int,

@@ -3,28 +3,31 @@
 #include <cstdint>
 
 #include "kernels/cuda/cuda_types.h"
+#include "kernels/cuda/product_args.h"
 
 namespace lockstep::cuda {
 
 // The rows of an embedding that a rank holds: ids from `first` on.
-template <typename T>
 struct EmbeddingShard {
-  const T* table;  // [rows, dim]
+  StoredMatrix table;  // F32, F16, BF16, Q8_0, Q4_0 or Q4_K
   uint32_t first;
-  int rows;
-  int dim;
 };
 
-// y[i] = the row of ids[i], or zeros where another rank holds it; y [count,
-// dim]. A -0 becomes +0, as adding the other ranks' zeros makes it, so that the
-// number of ranks does not show. T is float or BFloat16.
-template <typename T>
-CudaError Embed(const EmbeddingShard<T>& shard, const uint32_t* ids, int count,
-                T* y, Stream stream);
+// y[i] = the row of ids[i] in fp32, or zeros where another rank holds it; y
+// [count, table.cols]. A -0 becomes +0, as adding the other ranks' zeros makes
+// it, so that the number of ranks does not show. kCudaInvalidValue for another
+// type.
+CudaError Embed(const EmbeddingShard& shard, const uint32_t* ids, int count,
+                float* y, Stream stream);
 
-// y[i] = x[indices[i]], rows of dim; y [count, dim].
+// y[i] = x[indices[i]], rows of dim; y [count, dim]. T is float or BFloat16.
 template <typename T>
 CudaError GatherRows(const T* x, const int32_t* indices, int count, int dim,
                      T* y, Stream stream);
+
+// y[row, shard·cols + c] = x[shard, row, c]: what was gathered shard by shard,
+// row by row. x [shards, rows, cols].
+CudaError JoinShards(const float* x, int shards, int rows, int cols, float* y,
+                     Stream stream);
 
 }  // namespace lockstep::cuda

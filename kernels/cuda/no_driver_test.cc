@@ -18,7 +18,7 @@ TEST(NoDriver, ALaunchFails) {
   }
   const float x = 1, weight = 1;
   float y = 0;
-  EXPECT_EQ(RmsNorm<float>({&x, &weight, 0, &y, 1, 1}, nullptr),
+  EXPECT_EQ(RmsNorm<float, float>({&x, &weight, 0, &y, 1, 1}, nullptr),
             kCudaInsufficientDriver);
 }
 

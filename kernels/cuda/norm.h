@@ -4,23 +4,24 @@
 
 namespace lockstep::cuda {
 
-// y = x / sqrt(mean(x²) + eps)·weight, row by row, in fp32; T is float or
-// BFloat16. Rows follow each other. y may be x.
-template <typename T>
+// y = x / sqrt(mean(x²) + eps)·weight, row by row, in fp32; X and Y are float
+// or BFloat16, but Y is no float where X is BFloat16. Rows follow each other. y
+// may be x.
+template <typename X, typename Y>
 struct RmsNormArgs {
-  const T* x;           // [rows, dim]
+  const X* x;           // [rows, dim]
   const float* weight;  // [dim]
   float eps;
-  T* y;  // [rows, dim]
+  Y* y;  // [rows, dim]
   int rows;
   int dim;
 };
 
-template <typename T>
-CudaError RmsNorm(const RmsNormArgs<T>& args, Stream stream);
+template <typename X, typename Y>
+CudaError RmsNorm(const RmsNormArgs<X, Y>& args, Stream stream);
 
-// residual += args.x, rounded to T, and then y = norm(residual).
-template <typename T>
-CudaError AddRmsNorm(T* residual, const RmsNormArgs<T>& args, Stream stream);
+// residual += args.x, rounded to X, and then y = norm(residual).
+template <typename X, typename Y>
+CudaError AddRmsNorm(X* residual, const RmsNormArgs<X, Y>& args, Stream stream);
 
 }  // namespace lockstep::cuda

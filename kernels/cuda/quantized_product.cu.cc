@@ -16,9 +16,10 @@ constexpr int kRowsAtOnce = 4;  // of x, that a decoded weight meets
 
 // A warp computes output j for kRowsAtOnce rows of x: its lanes take every 32nd
 // weight of w's row j. Whatever other rows there are, a sum is the same chain.
-template <typename T, typename Block>
+template <typename Block, typename X, typename Y>
 __global__ void __launch_bounds__(kWarps* kWarpLanes)
-    MultiplyStoredKernel(StoredMatrix w, const T* x, int count, T* y) {
+    MultiplyStoredKernel(ProductArgs<X, Y> args) {
+  const StoredMatrix& w = args.w;
   const int j = blockIdx.x * kWarps + threadIdx.y, lane = threadIdx.x;
   const int first = blockIdx.y * kRowsAtOnce;
   if (j >= w.rows) return;
@@ -30,51 +31,50 @@ __global__ void __launch_bounds__(kWarps* kWarpLanes)
     const uint8_t* at = block + k / Block::kValues * Block::kBytes;
     const float weight = Block::Value(at, k % Block::kValues);
     for (int i = 0; i < kRowsAtOnce; ++i) {
-      if (first + i >= count) break;
-      const T value = x[static_cast<size_t>(first + i) * w.cols + k];
+      if (first + i >= args.count) break;
+      const X value = args.x[static_cast<size_t>(first + i) * w.cols + k];
       sums[i] = fmaf(ToFloat(value), weight, sums[i]);
     }
   }
+  const float bias = args.bias == nullptr ? 0.0f : args.bias[j];
   for (int i = 0; i < kRowsAtOnce; ++i) {
     const float sum = WarpSum(sums[i]);
-    if (lane == 0 && first + i < count) {
-      y[static_cast<size_t>(first + i) * w.rows + j] = FromFloat<T>(sum);
+    if (lane == 0 && first + i < args.count) {
+      args.y[(first + i) * args.y_stride + j] = FromFloat<Y>(sum + bias);
     }
   }
 }
 
-template <typename T, typename Block>
-CudaError LaunchProduct(const StoredMatrix& w, const T* x, int count, T* y,
-                        Stream stream) {
-  if (w.cols % Block::kValues != 0) return kCudaInvalidValue;
-  if (count == 0 || w.rows == 0) return kCudaSuccess;
+template <typename Block, typename X, typename Y>
+CudaError LaunchProduct(const ProductArgs<X, Y>& args, Stream stream) {
+  if (args.w.cols % Block::kValues != 0) return kCudaInvalidValue;
+  if (args.count == 0 || args.w.rows == 0) return kCudaSuccess;
   const dim3 grid = {
-      static_cast<unsigned>((w.rows + kWarps - 1) / kWarps),
-      static_cast<unsigned>((count + kRowsAtOnce - 1) / kRowsAtOnce)};
-  return Launch(MultiplyStoredKernel<T, Block>,
-                {grid, dim3{kWarpLanes, kWarps}}, stream, w, x, count, y);
+      static_cast<unsigned>((args.w.rows + kWarps - 1) / kWarps),
+      static_cast<unsigned>((args.count + kRowsAtOnce - 1) / kRowsAtOnce)};
+  return Launch(MultiplyStoredKernel<Block, X, Y>,
+                {grid, dim3{kWarpLanes, kWarps}}, stream, args);
 }
 
 }  // namespace
 
-template <typename T>
-CudaError MultiplyStored(const StoredMatrix& w, const T* x, int count, T* y,
-                         Stream stream) {
-  switch (w.type) {
+template <typename X, typename Y>
+CudaError MultiplyStored(const ProductArgs<X, Y>& args, Stream stream) {
+  switch (args.w.type) {
     case kernels::DType::kQ8_0:
-      return LaunchProduct<T, Q8_0Block>(w, x, count, y, stream);
+      return LaunchProduct<Q8_0Block>(args, stream);
     case kernels::DType::kQ4_0:
-      return LaunchProduct<T, Q4_0Block>(w, x, count, y, stream);
+      return LaunchProduct<Q4_0Block>(args, stream);
     case kernels::DType::kQ4_K:
-      return LaunchProduct<T, Q4_KBlock>(w, x, count, y, stream);
+      return LaunchProduct<Q4_KBlock>(args, stream);
     default:
       return kCudaInvalidValue;
   }
 }
 
-template CudaError MultiplyStored(const StoredMatrix&, const float*, int,
-                                  float*, Stream);
-template CudaError MultiplyStored(const StoredMatrix&, const BFloat16*, int,
-                                  BFloat16*, Stream);
+template CudaError MultiplyStored(const ProductArgs<float, float>&, Stream);
+template CudaError MultiplyStored(const ProductArgs<BFloat16, float>&, Stream);
+template CudaError MultiplyStored(const ProductArgs<BFloat16, BFloat16>&,
+                                  Stream);
 
 }  // namespace lockstep::cuda

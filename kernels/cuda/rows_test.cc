@@ -2,6 +2,7 @@
 // every order of their threads.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -15,6 +16,8 @@
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/test_device.h"
 #include "kernels/ops_conformance.h"
+#include "kernels/weights/dtype.h"
+#include "kernels/weights/random_rows.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -55,8 +58,8 @@ TYPED_TEST(RowsTest, RmsNorm) {
                                     weight.data(), 1e-5f, expected.data(), dim);
       const std::vector<T> y =
           SameInEveryOrder(std::vector<T>(rows * dim), [&](T* out) {
-            return RmsNorm<T>({x.data(), weight.data(), 1e-5f, out, rows, dim},
-                              nullptr);
+            return RmsNorm<T, T>(
+                {x.data(), weight.data(), 1e-5f, out, rows, dim}, nullptr);
           });
       this->ExpectNear(y, expected);
     }
@@ -74,7 +77,7 @@ TYPED_TEST(RowsTest, AddRmsNormIsBothOneAfterTheOther) {
     std::vector<T> both = residual;
     both.resize(2 * rows * dim);
     both = SameInEveryOrder(both, [&](T* out) {
-      return AddRmsNorm<T>(
+      return AddRmsNorm<T, T>(
           out, {x.data(), weight.data(), 1e-5f, out + rows * dim, rows, dim},
           nullptr);
     });
@@ -97,7 +100,8 @@ TYPED_TEST(RowsTest, NormNeedsItsBarrier) {
   const auto x = RandomValues<T>(dim, this->random_);
   const auto weight = RandomValues<float>(dim, this->random_);
   ExpectNeedsEachBarrier(1, std::vector<T>(dim), [&](T* out) {
-    return RmsNorm<T>({x.data(), weight.data(), 1e-5f, out, 1, dim}, nullptr);
+    return RmsNorm<T, T>({x.data(), weight.data(), 1e-5f, out, 1, dim},
+                         nullptr);
   });
 }
 
@@ -130,26 +134,83 @@ TYPED_TEST(RowsTest, SiluMulTakesAddressesThatAreNotAligned) {
   EXPECT_TRUE(SameBits(y, expected));
 }
 
-TYPED_TEST(RowsTest, EmbedLeavesZerosForTheRowsOfOtherRanks) {
+// From fp32, as the residual stream is kept, to T.
+TYPED_TEST(RowsTest, NormsRoundOnceWhereTheyWriteAnotherType) {
   using T = TypeParam;
-  for (int dim : {1, 33, 200}) {
-    auto table = RandomValues<T>(3 * dim, this->random_);
-    std::memset(&table[0], 0, sizeof(T));
-    reinterpret_cast<uint8_t*>(&table[0])[sizeof(T) - 1] = 0x80;  // -0
-    const EmbeddingShard<T> shard = {table.data(), /*first=*/100, 3, dim};
+  const int rows = 2, dim = 300;
+  const auto x = RandomValues<float>(rows * dim, this->random_);
+  const auto weight = RandomValues<float>(dim, this->random_);
+  std::vector<float> residual(rows * dim), expected(rows * dim);
+  ASSERT_EQ(Completed(RmsNorm<float, float>(
+                {x.data(), weight.data(), 1e-5f, expected.data(), rows, dim},
+                nullptr)),
+            kCudaSuccess);
+  this->ExpectNear(
+      SameInEveryOrder(std::vector<T>(rows * dim),
+                       [&](T* out) {
+                         std::fill(residual.begin(), residual.end(), 0.0f);
+                         return AddRmsNorm<float, T>(
+                             residual.data(),
+                             {x.data(), weight.data(), 1e-5f, out, rows, dim},
+                             nullptr);
+                       }),
+      expected);
+}
+
+TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
+  using kernels::DType;
+  std::mt19937 random(kernels::kSeed);
+  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
+                     DType::kQ4_0, DType::kQ4_K}) {
+    const int dim = kernels::BlockValues(type) == 1 ? 33 : 512;
+    const size_t row_bytes = kernels::RowBytes(type, dim);
+    auto table = kernels::RandomRows(type, 3, dim, random);
+    if (kernels::IsPlain(type)) {
+      const int bytes = kernels::BlockBytes(type);
+      std::fill_n(table.begin(), bytes, 0);
+      table[bytes - 1] = 0x80;  // -0
+    }
+    const EmbeddingShard shard = {{type, table.data(), 3, dim}, /*first=*/100};
     const std::vector<uint32_t> ids = {99, 102, 0, 100, 103, 0xffffffff, 101};
-    const std::vector<T> y =
-        SameInEveryOrder(std::vector<T>(ids.size() * dim), [&](T* out) {
-          return Embed<T>(shard, ids.data(), ids.size(), out, nullptr);
+    const std::vector<float> y =
+        SameInEveryOrder(std::vector<float>(ids.size() * dim), [&](float* out) {
+          return Embed(shard, ids.data(), ids.size(), out, nullptr);
         });
+    std::vector<float> row(dim);
     for (size_t i = 0; i < ids.size(); ++i) {
-      const bool held = ids[i] >= 100 && ids[i] < 103;
+      std::fill(row.begin(), row.end(), 0.0f);
+      if (ids[i] >= 100 && ids[i] < 103) {
+        kernels::DecodeRow(type, &table[(ids[i] - 100) * row_bytes], dim,
+                           row.data());
+      }
       for (int d = 0; d < dim; ++d) {
-        const float value = AsFloat(y[i * dim + d]);
-        EXPECT_EQ(value, held ? AsFloat(table[(ids[i] - 100) * dim + d]) : 0);
-        EXPECT_FALSE(value == 0 && std::signbit(value));
+        const float value = y[i * dim + d];
+        ASSERT_EQ(value, row[d]) << kernels::DTypeName(type);
+        ASSERT_FALSE(value == 0 && std::signbit(value));
       }
     }
+  }
+}
+
+TEST(EmbedTest, RefusesWhatItCanNotDecode) {
+  const uint32_t id = 0;
+  float y[256];
+  EXPECT_EQ(
+      Embed({{kernels::DType::kQ6_K, nullptr, 1, 256}, 0}, &id, 1, y, nullptr),
+      kCudaInvalidValue);
+}
+
+TEST(JoinShardsTest, PutsTheShardsOfARowSideBySide) {
+  std::mt19937 random(kernels::kSeed);
+  const int shards = 3, rows = 2, cols = 131;
+  const auto x = RandomValues<float>(shards * rows * cols, random);
+  const std::vector<float> y =
+      SameInEveryOrder(std::vector<float>(x.size()), [&](float* out) {
+        return JoinShards(x.data(), shards, rows, cols, out, nullptr);
+      });
+  for (size_t i = 0; i < y.size(); ++i) {
+    const int row = i / (shards * cols), shard = i / cols % shards;
+    EXPECT_EQ(y[i], x[(shard * rows + row) * cols + i % cols]);
   }
 }
 

@@ -19,6 +19,35 @@ __device__ inline float HalfAt(const uint8_t* bytes) {
   return __uint_as_float(sign | __float_as_uint(value));
 }
 
+// The types without blocks are blocks of one value.
+struct F32Value {
+  static constexpr int kValues = 1;
+  static constexpr int kBytes = 4;
+
+  __device__ static float Value(const uint8_t* value, int /*i*/) {
+    return *reinterpret_cast<const float*>(value);
+  }
+};
+
+struct F16Value {
+  static constexpr int kValues = 1;
+  static constexpr int kBytes = 2;
+
+  __device__ static float Value(const uint8_t* value, int /*i*/) {
+    return HalfAt(value);
+  }
+};
+
+struct BF16Value {
+  static constexpr int kValues = 1;
+  static constexpr int kBytes = 2;
+
+  __device__ static float Value(const uint8_t* value, int /*i*/) {
+    const uint32_t bits = *reinterpret_cast<const uint16_t*>(value);
+    return __uint_as_float(bits << 16);
+  }
+};
+
 struct Q8_0Block {
   static constexpr int kValues = 32;
   static constexpr int kBytes = 34;
