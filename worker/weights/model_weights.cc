@@ -2,7 +2,6 @@
 
 #include <absl/strings/str_cat.h>
 
-#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -10,22 +9,13 @@
 #include "common/status_macros.h"
 #include "kernels/weights/packed_format.h"
 #include "worker/checkpoint/tensor_part.h"
+#include "worker/weights/rank_parts.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {
 namespace {
 
 using kernels::PackedMatrix;
-
-// Rows or columns [begin, end) of a tensor.
-struct Range {
-  int64_t begin;
-  int64_t end;
-
-  int size() const { return static_cast<int>(end - begin); }
-  // Of a tensor that so many other rows are above.
-  Range After(int64_t rows) const { return {begin + rows, end + rows}; }
-};
 
 size_t RowBytesOf(const Tensor& tensor) {
   return kernels::RowBytes(tensor.type, tensor.shape.back());
@@ -51,19 +41,6 @@ void AddPart(const Tensor& tensor, const TensorPart& part,
   matrix->AddRows(tensor.type, rows, fill, packing);
 }
 
-// What the shard holds of rows or columns that belong to heads.
-Range HeadRange(int begin, int end, const ModelConfig& config) {
-  return {int64_t{begin} * config.head_dim, int64_t{end} * config.head_dim};
-}
-
-Range RangeOf(const MlpCut& cut) { return {cut.begin, cut.end}; }
-
-// The rows of the vocabulary that are not padding.
-Range VocabRange(const Shard& shard, const ModelConfig& config) {
-  return {shard.vocab_begin,
-          std::min(shard.vocab_begin + shard.vocab_rows, config.vocab_size)};
-}
-
 // Reads the tensors of one rank; all are known to have the right shape.
 class Loader {
  public:
@@ -75,57 +52,49 @@ class Loader {
         shard_(shard),
         arithmetic_(arithmetic),
         packing_(packing),
-        q_(HeadRange(shard.head_begin, shard.head_end, config)),
-        kv_(HeadRange(shard.kv_head_begin, shard.kv_head_end, config)),
-        mlp_(RangeOf(shard.mlp)) {}
+        parts_(&config, &shard) {}
 
   absl::StatusOr<LayerWeights> Layer(int layer) const {
     LayerWeights weights;
     LOCKSTEP_RETURN_IF_ERROR(Norms(layer, &weights));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv, Rows(QkvRows(layer), arithmetic_));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv,
+                              Rows(parts_.Qkv(layer), arithmetic_));
     if (config_.qkv_bias) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.qkv_bias, QkvBias(layer));
     }
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.o, Columns(LayerTensorName(layer, "self_attn.o_proj"), q_,
-                           shard_.o_slice_cols));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.o,
+                              Columns(parts_.O(layer), shard_.o_slice_cols));
     if (config_.layers[layer].has_experts) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.experts, Experts(layer));
     } else {
       LOCKSTEP_ASSIGN_OR_RETURN(
           weights.mlp,
-          Mlp(GateUpRows(layer), LayerTensorName(layer, "mlp.down_proj"),
-              shard_.mlp));
+          Mlp(parts_.GateUp(layer), parts_.Down(layer), shard_.mlp.slice_cols));
     }
     return weights;
   }
 
   absl::Status Embedding(ModelWeights* weights) const {
-    const Range rows = VocabRange(shard_, config_);
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(kEmbeddingName));
+    const auto [name, part] = parts_.Embedding();
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
     weights->embedding_type = tensor.type;
     weights->embedding_row_bytes = RowBytesOf(tensor);
-    weights->embedding_rows = rows.size();
+    weights->embedding_rows = static_cast<int>(part.rows);
     if (tensor.reader == nullptr) {
       weights->embedding =
-          tensor.bytes.data() + rows.begin * weights->embedding_row_bytes;
+          tensor.bytes.data() + part.row_begin * weights->embedding_row_bytes;
       return absl::OkStatus();
     }
     uint8_t* made =
-        weights->arena.Allocate(rows.size() * weights->embedding_row_bytes);
-    tensor.reader->Read({.row_begin = rows.begin,
-                         .rows = rows.size(),
-                         .cols = config_.hidden_size},
-                        made);
+        weights->arena.Allocate(part.rows * weights->embedding_row_bytes);
+    tensor.reader->Read(part, made);
     weights->embedding = made;
     return absl::OkStatus();
   }
 
   absl::StatusOr<PackedMatrix> Head() const {
     if (!config_.has_head) return PackedMatrix();
-    return Rows({{config_.tied_embeddings ? kEmbeddingName : kHeadName,
-                  VocabRange(shard_, config_)}},
-                arithmetic_);
+    return Rows({parts_.Head()}, arithmetic_);
   }
 
   // What a norm multiplies by.
@@ -136,11 +105,6 @@ class Loader {
   }
 
  private:
-  struct RowsOf {
-    std::string name;
-    Range rows;
-  };
-
   // A vector, in fp32.
   absl::StatusOr<std::vector<float>> Vector(const std::string& name) const {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
@@ -160,12 +124,15 @@ class Loader {
       LOCKSTEP_ASSIGN_OR_RETURN(*norm, Norm(LayerTensorName(layer, name)));
     }
     if (!config_.qk_norm && !config_.projection_norm) return absl::OkStatus();
-    for (const auto& [name, norm, rows] :
-         {std::tuple{"self_attn.q_norm", &weights->q_norm, q_},
-          {"self_attn.k_norm", &weights->k_norm, kv_}}) {
+    for (const auto& [name, norm, begin, end] :
+         {std::tuple{"self_attn.q_norm", &weights->q_norm, shard_.head_begin,
+                     shard_.head_end},
+          {"self_attn.k_norm", &weights->k_norm, shard_.kv_head_begin,
+           shard_.kv_head_end}}) {
       LOCKSTEP_ASSIGN_OR_RETURN(*norm, Norm(LayerTensorName(layer, name)));
       if (config_.projection_norm) {
-        *norm = {norm->begin() + rows.begin, norm->begin() + rows.end};
+        *norm = {norm->begin() + begin * config_.head_dim,
+                 norm->begin() + end * config_.head_dim};
       }
     }
     return absl::OkStatus();
@@ -177,15 +144,14 @@ class Loader {
     LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
                               Router(LayerTensorName(layer, names.router),
                                      config_.experts.num_experts));
-    const Range rows = RangeOf(shard_.expert);
     for (int i = shard_.expert_begin; i < shard_.expert_end; ++i) {
       const auto name = [&](const char* projection) {
         return ExpertTensorName(layer, names.experts, i, projection);
       };
       LOCKSTEP_ASSIGN_OR_RETURN(
           MlpWeights expert,
-          Mlp({{name(names.expert_gate), rows}, {name(names.expert_up), rows}},
-              name(names.expert_down), shard_.expert));
+          CutMlp(name(names.expert_gate), name(names.expert_up),
+                 name(names.expert_down), shard_.expert));
       weights.experts.push_back(std::move(expert));
     }
     if (config_.experts.shared_intermediate_size == 0) return weights;
@@ -193,11 +159,9 @@ class Loader {
       return LayerTensorName(layer,
                              absl::StrCat(kSharedExpert, ".", projection));
     };
-    const Range shared_rows = RangeOf(shard_.shared_expert);
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.shared,
-                              Mlp({{shared("gate_proj"), shared_rows},
-                                   {shared("up_proj"), shared_rows}},
-                                  shared("down_proj"), shard_.shared_expert));
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        weights.shared, CutMlp(shared("gate_proj"), shared("up_proj"),
+                               shared("down_proj"), shard_.shared_expert));
     LOCKSTEP_ASSIGN_OR_RETURN(
         weights.shared_gate,
         Router(LayerTensorName(layer, kSharedExpertGate), /*rows=*/1));
@@ -206,81 +170,55 @@ class Loader {
 
   // All rows of a tensor, strict; see TensorSpec.
   absl::StatusOr<PackedMatrix> Router(const std::string& name, int rows) const {
-    return Rows({{name, {0, rows}}}, kernels::Arithmetic::kStrict);
+    return Rows({parts_.Rows(name, 0, rows)}, kernels::Arithmetic::kStrict);
   }
 
-  absl::StatusOr<MlpWeights> Mlp(const std::vector<RowsOf>& gate_up,
-                                 const std::string& down,
-                                 const MlpCut& cut) const {
+  absl::StatusOr<MlpWeights> CutMlp(const std::string& gate,
+                                    const std::string& up,
+                                    const std::string& down,
+                                    const MlpCut& cut) const {
+    return Mlp({parts_.Rows(gate, cut.begin, cut.end),
+                parts_.Rows(up, cut.begin, cut.end)},
+               parts_.Columns(down, cut.begin, cut.end), cut.slice_cols);
+  }
+
+  absl::StatusOr<MlpWeights> Mlp(const std::vector<NamedPart>& gate_up,
+                                 const NamedPart& down, int slice_cols) const {
     MlpWeights weights;
     LOCKSTEP_ASSIGN_OR_RETURN(weights.gate_up, Rows(gate_up, arithmetic_));
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.down,
-                              Columns(down, RangeOf(cut), cut.slice_cols));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.down, Columns(down, slice_cols));
     return weights;
   }
 
-  std::vector<RowsOf> QkvRows(int layer) const {
-    if (!config_.fused_qkv) {
-      return {{LayerTensorName(layer, "self_attn.q_proj"), q_},
-              {LayerTensorName(layer, "self_attn.k_proj"), kv_},
-              {LayerTensorName(layer, "self_attn.v_proj"), kv_}};
-    }
-    const std::string name = LayerTensorName(layer, "self_attn.qkv_proj");
-    const int64_t k_begin = int64_t{config_.num_heads} * config_.head_dim;
-    const int64_t k_rows = int64_t{config_.num_kv_heads} * config_.head_dim;
-    return {{name, q_},
-            {name, kv_.After(k_begin)},
-            {name, kv_.After(k_begin + k_rows)}};
-  }
-
-  std::vector<RowsOf> GateUpRows(int layer) const {
-    if (!config_.fused_gate_up) {
-      return {{LayerTensorName(layer, "mlp.gate_proj"), mlp_},
-              {LayerTensorName(layer, "mlp.up_proj"), mlp_}};
-    }
-    const std::string name = LayerTensorName(layer, "mlp.gate_up_proj");
-    return {{name, mlp_}, {name, mlp_.After(config_.intermediate_size)}};
-  }
-
-  // Of the rows of QkvRows.
   absl::StatusOr<std::vector<float>> QkvBias(int layer) const {
     std::vector<float> bias;
-    for (const auto& [name, rows] : {std::pair{"self_attn.q_proj", q_},
-                                     {"self_attn.k_proj", kv_},
-                                     {"self_attn.v_proj", kv_}}) {
-      LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<float> whole,
-                                Vector(LayerBiasName(layer, name)));
-      bias.insert(bias.end(), whole.begin() + rows.begin,
-                  whole.begin() + rows.end);
+    for (const auto& [name, part] : parts_.QkvBias(layer)) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+      const size_t before = bias.size();
+      bias.resize(before + part.cols);
+      DecodePart(tensor, part, &bias[before]);
     }
     return bias;
   }
 
   // Rows of one or more tensors, below each other.
-  absl::StatusOr<PackedMatrix> Rows(const std::vector<RowsOf>& parts,
+  absl::StatusOr<PackedMatrix> Rows(const std::vector<NamedPart>& parts,
                                     kernels::Arithmetic arithmetic) const {
     PackedMatrix matrix(config_.hidden_size, config_.hidden_size, arithmetic);
-    for (const auto& [name, rows] : parts) {
+    for (const auto& [name, part] : parts) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-      AddPart(tensor,
-              {.row_begin = rows.begin,
-               .rows = rows.size(),
-               .cols = config_.hidden_size},
-              packing_, &matrix);
+      AddPart(tensor, part, packing_, &matrix);
     }
     return matrix;
   }
 
   // All rows of a tensor, cut to some of its columns.
-  absl::StatusOr<PackedMatrix> Columns(const std::string& name, Range cols,
+  absl::StatusOr<PackedMatrix> Columns(const NamedPart& columns,
                                        int slice_cols) const {
-    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-    PackedMatrix matrix(cols.size(), slice_cols, arithmetic_);
-    AddPart(tensor,
-            {.rows = config_.hidden_size,
-             .col_begin = cols.begin,
-             .cols = cols.size()},
-            packing_, &matrix);
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(columns.name));
+    PackedMatrix matrix(static_cast<int>(columns.part.cols), slice_cols,
+                        arithmetic_);
+    AddPart(tensor, columns.part, packing_, &matrix);
     return matrix;
   }
 
@@ -289,8 +227,7 @@ class Loader {
   const Shard& shard_;
   const kernels::Arithmetic arithmetic_;
   const kernels::Packing packing_;
-  // What the rank holds of the rows of q, of k and of v, and of gate and up.
-  const Range q_, kv_, mlp_;
+  const RankParts parts_;
 };
 
 bool IsPacked(const TensorSpec& spec, const ModelConfig& config) {
