@@ -60,9 +60,15 @@ class ModelEngine::Impl {
         decoder_.Forward(batch_builder_.input(), kv_memory_->layers());
     if (status.ok()) {
       if (observer_) ShowLogits(plan);
-      row_sampler_.Sample(plan, batch_builder_.rows(), decoder_, &masks_,
+      const auto logits_of = [this](int row, absl::Span<float> room) {
+        return decoder_.Logits(row, room);
+      };
+      row_sampler_.Sample(plan, batch_builder_.rows(), logits_of, &masks_,
                           result);
-      status = pooler_.Pool(plan, &decoder_, result);
+      const auto hidden_states_of = [this](int first, int count) {
+        return decoder_.HiddenStates(first, count);
+      };
+      status = pooler_.Pool(plan, hidden_states_of, result);
     }
     masks_.End();
     return status;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "proto/group.pb.h"
+#include "tests/testing/engine/hand_planned_engine.h"
 #include "tests/testing/engine_group.h"
-#include "tests/testing/hand_planned_engine.h"
 #include "tests/testing/local_ranks.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"

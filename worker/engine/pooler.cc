@@ -49,14 +49,14 @@ absl::Span<const double> AddToSums(const SequenceSpan& span,
 
 }  // namespace
 
-absl::Status Pooler::Pool(const StepPlan& plan, Decoder* decoder,
+absl::Status Pooler::Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
                           StepResult* result) {
   int first_token = 0;
   for (size_t i = 0; i < plan.spans.size(); ++i) {
     const SequenceSpan& span = plan.spans[i];
     if (span.sequence->is_embedded()) {
-      LOCKSTEP_RETURN_IF_ERROR(
-          PoolSpan(span, first_token, decoder, &result->spans[i].embedding));
+      LOCKSTEP_RETURN_IF_ERROR(PoolSpan(span, first_token, hidden_states_of,
+                                        &result->spans[i].embedding));
     }
     first_token += span.count;
   }
@@ -64,7 +64,8 @@ absl::Status Pooler::Pool(const StepPlan& plan, Decoder* decoder,
 }
 
 absl::Status Pooler::PoolSpan(const SequenceSpan& span, int first_token,
-                              Decoder* decoder, std::vector<float>* embedding) {
+                              HiddenStatesOf hidden_states_of,
+                              std::vector<float>* embedding) {
   const v1::ResolvedEmbedding& wanted = span.sequence->request().embedding();
   if (wanted.dimensions() > static_cast<uint32_t>(hidden_size_)) {
     return absl::InternalError(
@@ -74,13 +75,13 @@ absl::Status Pooler::PoolSpan(const SequenceSpan& span, int first_token,
   }
   if (wanted.pooling() == v1::MEAN) {
     const absl::Span<const double> sums = AddToSums(
-        span, decoder->HiddenStates(first_token, span.count), hidden_size_);
+        span, hidden_states_of(first_token, span.count), hidden_size_);
     values_.assign(sums.begin(), sums.end());
     const double count = span.begin + span.count;
     for (double& value : values_) value /= count;
   } else if (span.embeds) {
     const float* last =
-        decoder->HiddenStates(first_token + span.count - 1, /*count=*/1);
+        hidden_states_of(first_token + span.count - 1, /*count=*/1);
     values_.assign(last, last + hidden_size_);
   }
   if (!span.embeds) return absl::OkStatus();

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 
 #include <vector>
 
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
-#include "worker/models/decoder.h"
 
 namespace lockstep {
 
@@ -23,13 +23,19 @@ class Pooler {
  public:
   explicit Pooler(int hidden_size) : hidden_size_(hidden_size) {}
 
-  // `decoder` has just run `plan`. Fills in `embedding` of the spans that
-  // embed. An error is a request for more values than there are.
-  absl::Status Pool(const StepPlan& plan, Decoder* decoder, StepResult* result);
+  // Of the step's tokens first … first + count - 1, after the last norm:
+  // [count, hidden_size].
+  using HiddenStatesOf = absl::FunctionRef<const float*(int first, int count)>;
+
+  // Fills in `embedding` of the spans that embed. An error is a request for
+  // more values than there are.
+  absl::Status Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
+                    StepResult* result);
 
  private:
   absl::Status PoolSpan(const SequenceSpan& span, int first_token,
-                        Decoder* decoder, std::vector<float>* embedding);
+                        HiddenStatesOf hidden_states_of,
+                        std::vector<float>* embedding);
 
   const int hidden_size_;
   std::vector<double> values_;  // scratch, [hidden_size]

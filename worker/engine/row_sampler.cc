@@ -15,7 +15,7 @@ RowSampler::RowSampler(int vocab_size, kernels::ThreadPool* pool)
 }
 
 void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
-                        const Decoder& decoder, StepMasks* masks,
+                        LogitsOf logits_of, StepMasks* masks,
                         StepResult* result) {
   result->spans.resize(plan.spans.size());
   for (size_t i = 0; i < plan.spans.size(); ++i) {
@@ -30,8 +30,8 @@ void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
     Scratch& scratch = TakeScratch();
     const absl::Span<float> room(scratch.logits.data(), vocab_size_);
     for (int64_t i = begin; i < end; ++i) {
-      SampleRow(plan, rows[i], decoder.Logits(i, room), masks,
-                &scratch.sampler, result);
+      SampleRow(plan, rows[i], logits_of(i, room), masks, &scratch.sampler,
+                result);
     }
     scratch.is_taken.store(false, std::memory_order_release);
   });

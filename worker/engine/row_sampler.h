@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
 #include <atomic>
@@ -12,7 +13,6 @@
 #include "worker/engine/batch_builder.h"
 #include "worker/grammar/step_masks.h"
 #include "worker/layers/float_buffer.h"
-#include "worker/models/decoder.h"
 #include "worker/sampling/sampler.h"
 
 namespace lockstep {
@@ -24,10 +24,15 @@ class RowSampler {
  public:
   RowSampler(int vocab_size, kernels::ThreadPool* pool);
 
-  // `rows` are those of the decoder's last Forward, `masks` the plan's. Fills
-  // `result`, one entry a span.
+  // The logits [vocab_size] of rows[row], where they lie or put together in
+  // `room`, which has as many. Any thread.
+  using LogitsOf = absl::FunctionRef<absl::Span<const float>(
+      int row, absl::Span<float> room)>;
+
+  // `rows` are some of the plan's, `masks` the plan's. Fills `result`, one
+  // entry a span.
   void Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
-              const Decoder& decoder, StepMasks* masks, StepResult* result);
+              LogitsOf logits_of, StepMasks* masks, StepResult* result);
 
  private:
   // What one thread needs.

@@ -25,6 +25,11 @@ Sampler::Sampler(int vocab_size)
       candidates_(vocab_size),
       top_logprobs_(vocab_size) {}
 
+bool Sampler::TakesLargest(const Sequence& sequence) {
+  return sequence.sampling().temperature() == 0 &&
+         !LogitAdjustments::Changes(sequence);
+}
+
 uint32_t Sampler::Sample(absl::Span<const float> logits,
                          const Sequence& sequence, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());

@@ -28,17 +28,21 @@ namespace lockstep {
 // goes before all else: what it forbids is never chosen, and is as if it had no
 // probability.
 //
-// Order: the mask; bias; repetition, presence and frequency penalties; min_tokens masks
-// the stop ids; greedy, or: temperature, top-k, top-p, min-p, then the draw.
-// NaN counts as minus infinity; ties go to the lower id. Where everything is
-// minus infinity all ids are equally good. Where min_tokens and the mask leave
-// nothing, min_tokens gives way.
+// Order: the mask; bias; repetition, presence and frequency penalties;
+// min_tokens masks the stop ids; greedy, or: temperature, top-k, top-p, min-p,
+// then the draw. NaN counts as minus infinity; ties go to the lower id. Where
+// everything is minus infinity all ids are equally good. Where min_tokens and
+// the mask leave nothing, min_tokens gives way.
 //
 // Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.
 class Sampler {
  public:
   explicit Sampler(int vocab_size);
+
+  // Whether, without a mask, Sample is the id of the largest of the logits as
+  // they are.
+  static bool TakesLargest(const Sequence& sequence);
 
   // logits [vocab_size] fp32 of the sequence's last token. No mask: all ids may
   // be chosen. REQUIRES: one with an id in it.

@@ -1,4 +1,4 @@
-#include "tests/testing/hand_planned_engine.h"
+#include "tests/testing/engine/hand_planned_engine.h"
 
 #include <glog/logging.h>
 
@@ -37,14 +37,27 @@ SequenceSpan MakeSpan(const Sequence& sequence, int count, bool all_logits) {
 
 HandPlannedEngine::HandPlannedEngine(const ModelFiles& model, int size,
                                      const EngineGroup::Options& options)
-    : options_(options), group_(MakeGroup(model, size, options)) {
-  group_->engine(/*rank=*/0)
-      .set_logits_observer([this](const SequenceSpan& span, int position,
-                                  absl::Span<const float> logits) {
-        auto& rows = logits_[span.sequence->id().request];
-        if (rows.size() <= position) rows.resize(position + 1);
-        rows[position].assign(logits.begin(), logits.end());
-      });
+    : group_(MakeGroup(model, size, options)),
+      engine_(group_.get()),
+      pages_{options.engine.num_pages, options.engine.page_size} {
+  group_->engine(/*rank=*/0).set_logits_observer(Observer());
+}
+
+HandPlannedEngine::HandPlannedEngine(
+    Engine* engine,
+    const std::function<void(ModelEngine::LogitsObserver)>& show,
+    const Pages& pages)
+    : engine_(engine), pages_(pages) {
+  show(Observer());
+}
+
+ModelEngine::LogitsObserver HandPlannedEngine::Observer() {
+  return [this](const SequenceSpan& span, int position,
+                absl::Span<const float> logits) {
+    auto& rows = logits_[span.sequence->id().request];
+    if (rows.size() <= position) rows.resize(position + 1);
+    rows[position].assign(logits.begin(), logits.end());
+  };
 }
 
 int HandPlannedEngine::Add(std::vector<uint32_t> tokens) {
@@ -58,14 +71,13 @@ int HandPlannedEngine::Add(std::vector<uint32_t> tokens) {
   sampling->set_prompt_logprobs_plus_one(1);
   auto sequence = std::make_unique<Sequence>(
       SequenceId{static_cast<uint64_t>(index), 0}, request);
-  const int page_size = options_.engine.page_size;
-  const int pages = (tokens.size() + kMoreTokens + page_size - 1) / page_size;
+  const int pages =
+      (tokens.size() + kMoreTokens + pages_.size - 1) / pages_.size;
   for (int i = 0; i < pages; ++i) {
     // From the last page on down.
-    sequence->mutable_pages().push_back(options_.engine.num_pages - 1 -
-                                        pages_taken_++);
+    sequence->mutable_pages().push_back(pages_.count - 1 - pages_taken_++);
   }
-  CHECK_LE(pages_taken_, options_.engine.num_pages);
+  CHECK_LE(pages_taken_, pages_.count);
   sequences_.push_back(std::move(sequence));
   logits_.emplace_back();
   return index;
@@ -83,7 +95,7 @@ StepResult HandPlannedEngine::Step(const std::vector<Part>& parts,
     plan.num_logits_rows += span.num_logits_rows();
   }
   StepResult result;
-  const absl::Status status = group_->Execute(plan, &result);
+  const absl::Status status = engine_->Execute(plan, &result);
   CHECK(status.ok()) << status;
   for (size_t i = 0; i < parts.size(); ++i) {
     const SequenceSpan& span = plan.spans[i];

@@ -3,6 +3,7 @@
 #include <absl/types/span.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "worker/core/sequence.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
+#include "worker/engine/engine.h"
+#include "worker/engine/model_engine.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::testing {
@@ -35,6 +38,16 @@ class HandPlannedEngine {
   HandPlannedEngine(const ModelFiles& model, int size,
                     const EngineGroup::Options& options);
 
+  struct Pages {
+    int count = 0;
+    int size = 16;  // tokens
+  };
+  // Any other engine, which must outlive this; `show` sets who sees its logits.
+  HandPlannedEngine(
+      Engine* engine,
+      const std::function<void(ModelEngine::LogitsObserver)>& show,
+      const Pages& pages);
+
   // A sequence of these tokens. Its pages are taken here, not in order.
   int Add(std::vector<uint32_t> tokens);
 
@@ -50,11 +63,15 @@ class HandPlannedEngine {
   absl::Span<const uint32_t> tokens(int sequence) const {
     return sequences_[sequence]->tokens();
   }
+  // REQUIRES: made of a model.
   EngineGroup& group() { return *group_; }
 
  private:
-  const EngineGroup::Options options_;
+  ModelEngine::LogitsObserver Observer();
+
   const std::unique_ptr<EngineGroup> group_;
+  Engine* const engine_;
+  const Pages pages_;
   std::vector<std::unique_ptr<Sequence>> sequences_;
   std::vector<std::vector<std::vector<float>>> logits_;
   int pages_taken_ = 0;
