@@ -143,7 +143,7 @@ def lockstep_cuda_library(name, hdrs, private_hdrs = [], deps = [], private_deps
         **kwargs
     )
 
-def lockstep_cuda_test(name, kernels, deps, **kwargs):
+def lockstep_cuda_test(name, kernels, deps, emulated_deps = [], gpu_deps = [], **kwargs):
     """A test of kernels, NAME.cc, built twice as they are.
 
     NAME runs them on the emulation. NAME_gpu, tagged manual, runs them on a GPU,
@@ -153,12 +153,14 @@ def lockstep_cuda_test(name, kernels, deps, **kwargs):
       name: of the source, and of the targets.
       kernels: lockstep_cuda_library targets.
       deps: of either.
+      emulated_deps: of NAME.
+      gpu_deps: of NAME_gpu.
       **kwargs: passed on to both.
     """
     lockstep_cc_test(
         name = name,
         srcs = [name + ".cc"],
-        deps = deps + kernels + [
+        deps = deps + kernels + emulated_deps + [
             "//kernels/cuda:kernel_run",
             "//kernels/cuda:test_device_emulated",
         ],
@@ -169,7 +171,7 @@ def lockstep_cuda_test(name, kernels, deps, **kwargs):
         srcs = [name + ".cc"],
         linkstatic = True,
         tags = ["manual"],
-        deps = deps + [kernel + "_cuda" for kernel in kernels] + [
+        deps = deps + [kernel + "_cuda" for kernel in kernels] + gpu_deps + [
             "//kernels/cuda:kernel_run",
             "//kernels/cuda:test_device_gpu",
         ],

@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <glog/logging.h>
 
+#include <memory>
+#include <utility>
+
 #include "tests/testing/device/fake_cuda_control.h"
 
 namespace lockstep {
@@ -31,6 +34,23 @@ FakeCuda::~FakeCuda() {
 void FakeCuda::Fail(const std::string& call, int nth, int code) {
   Find<decltype(FakeCudaFail)>(handle_, "FakeCudaFail")(call.c_str(), nth,
                                                         code);
+}
+
+std::string FakeCuda::failed() const {
+  return Find<decltype(FakeCudaFailed)>(handle_, "FakeCudaFailed")();
+}
+
+int FakeCuda::Launch(CUstream_st* stream, std::function<int()> kernel) {
+  using Kernel = std::function<int()>;
+  auto* const data = new Kernel(std::move(kernel));
+  const auto run = [](void* data) {
+    const std::unique_ptr<Kernel> kernel(static_cast<Kernel*>(data));
+    return (*kernel)();
+  };
+  const int error = Find<decltype(FakeCudaLaunch)>(handle_, "FakeCudaLaunch")(
+      stream, run, data);
+  if (error != 0) delete data;
+  return error;
 }
 
 void FakeCuda::Delay(unsigned seed, int most_us) {

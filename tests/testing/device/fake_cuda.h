@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+
+struct CUstream_st;
 
 namespace lockstep {
 
@@ -22,6 +25,9 @@ class FakeCuda {
   const std::string& library() const { return library_; }
 
   void Fail(const std::string& call, int nth, int code);
+  std::string failed() const;
+  // The kernel returns 0, or the error that breaks the device.
+  int Launch(CUstream_st* stream, std::function<int()> kernel);
   void Delay(unsigned seed, int most_us);
   void Hold(bool hold);
   void SetMachine(int devices, int driver_version, int64_t memory_bytes);

@@ -8,6 +8,14 @@ extern "C" {
 // returns `code`; 0 ends it. An empty name: every call.
 void FakeCudaFail(const char* call, int nth, int code);
 
+// The call that last failed so; "" if none has since the last reset.
+const char* FakeCudaFailed();
+
+// Puts a launch on a stream, as "cuLaunchKernel": `kernel` is run, once, with
+// `data` and returns 0 or the error that every call after it has. Where this
+// returns an error `kernel` is not run.
+int FakeCudaLaunch(void* stream, int (*kernel)(void* data), void* data);
+
 // Work on a stream takes a random time of up to `most_us`; 0: none.
 void FakeCudaDelay(unsigned seed, int most_us);
 

@@ -106,6 +106,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
     if (bytes == 0) return kInvalidValue;
     if (m.used + static_cast<int64_t>(bytes) > m.total) return kOutOfMemory;
     void* const memory = std::malloc(bytes);
+    std::memset(memory, 0xff, bytes);  // NaN to whoever reads it unwritten
     m.used += bytes;
     m.allocations[memory] = bytes;
     *address = reinterpret_cast<uint64_t>(memory);

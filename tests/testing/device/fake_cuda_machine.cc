@@ -11,11 +11,13 @@ Machine& machine() {
 
 int Enter(const char* call) {
   Machine& m = machine();
+  if (m.broken != 0) return m.broken;
   if (m.code == 0 || (!m.failing.empty() && m.failing != call)) return kSuccess;
   if (m.fails_in > 1) {
     --m.fails_in;
     return kSuccess;
   }
+  m.failed = call;
   return m.code;
 }
 
@@ -26,6 +28,13 @@ void FakeCudaFail(const char* call, int nth, int code) {
   machine().failing = call;
   machine().fails_in = nth;
   machine().code = code;
+}
+
+const char* FakeCudaFailed() {
+  static std::string failed;
+  const std::lock_guard lock(machine().mutex);
+  failed = machine().failed;
+  return failed.c_str();
 }
 
 void FakeCudaDelay(unsigned seed, int most_us) {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/testing/device/fake_cuda_control.h"
 #include "tests/testing/device/fake_cuda_machine.h"
 
 namespace lockstep::fake_cuda {
@@ -102,6 +103,14 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes,
                     CUstream_st* stream) {
   return Enqueue("cuMemsetD8Async", stream, [=] {
     std::memset(reinterpret_cast<void*>(to), value, bytes);
+  });
+}
+
+int FakeCudaLaunch(void* stream, int (*kernel)(void*), void* data) {
+  return Enqueue("cuLaunchKernel", static_cast<CUstream_st*>(stream), [=] {
+    const int error = kernel(data);
+    const std::lock_guard lock(machine().mutex);
+    if (error != kSuccess) machine().broken = error;
   });
 }
 
