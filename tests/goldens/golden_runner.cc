@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "common/status_macros.h"
 #include "proto/group.pb.h"
@@ -71,21 +72,20 @@ int PagesFor(absl::Span<const GoldenPrompt> prompts) {
 }
 
 // Appends to the answers the wanted logits, in the order of their positions.
-void CollectLogits(absl::Span<const GoldenPrompt> prompts,
-                   testing::EngineGroup* engine,
-                   std::vector<GoldenAnswer>* answers) {
-  engine->engine(/*rank=*/0)
-      .set_logits_observer([=](const SequenceSpan& span, int position,
-                               absl::Span<const float> logits) {
-        const size_t index = span.sequence->id().request - 1;
-        const int end = span.sequence->num_prompt_tokens();
-        const int begin = end - WantedRows(prompts[index]);
-        if (position < begin || position >= end) return;
-        (*answers)[index].logits.emplace_back(logits.begin(), logits.end());
-      });
+ModelEngine::LogitsObserver CollectLogits(
+    absl::Span<const GoldenPrompt> prompts,
+    std::vector<GoldenAnswer>* answers) {
+  return [=](const SequenceSpan& span, int position,
+             absl::Span<const float> logits) {
+    const size_t index = span.sequence->id().request - 1;
+    const int end = span.sequence->num_prompt_tokens();
+    const int begin = end - WantedRows(prompts[index]);
+    if (position < begin || position >= end) return;
+    (*answers)[index].logits.emplace_back(logits.begin(), logits.end());
+  };
 }
 
-absl::Status RunToEnd(Scheduler* scheduler, testing::EngineGroup* engine) {
+absl::Status RunToEnd(Scheduler* scheduler, Engine* engine) {
   StepResult result;
   while (scheduler->HasWork()) {
     const StepPlan& plan = scheduler->Plan();
@@ -100,38 +100,53 @@ absl::Status RunToEnd(Scheduler* scheduler, testing::EngineGroup* engine) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
-    const ModelFiles& model, const GroupCut& cut, const Numerics& numerics,
-    absl::Span<const GoldenPrompt> prompts) {
+SchedulerOptions StepsOf(const ModelConfig& config,
+                         absl::Span<const GoldenPrompt> prompts) {
   const int num_pages = PagesFor(prompts);
-  LOCKSTEP_ASSIGN_OR_RETURN(auto engine,
-                            testing::EngineGroup::Create(
-                                model, cut.size,
-                                {.engine = {.num_pages = num_pages,
-                                            .page_size = kPageSize,
-                                            .max_step_tokens = kMaxStepTokens,
-                                            .max_sequences = kMaxSequences,
-                                            .max_logits_rows = kMaxLogitsRows,
-                                            .arithmetic = numerics.arithmetic,
-                                            .kv_type = numerics.kv_type},
-                                 .ranks = {.threads = cut.size == 1 ? 2 : 1},
-                                 .expert_parallel = cut.expert_parallel}));
+  return {.num_pages = num_pages,
+          .page_size = kPageSize,
+          .max_step_tokens = kMaxStepTokens,
+          .max_sequences = kMaxSequences,
+          .max_logits_rows = kMaxLogitsRows,
+          .max_context = std::min(config.max_context, num_pages * kPageSize)};
+}
+
+absl::StatusOr<std::vector<GoldenAnswer>> AnswerWith(
+    Engine* engine,
+    const std::function<void(ModelEngine::LogitsObserver)>& show,
+    const SchedulerOptions& steps, absl::Span<const GoldenPrompt> prompts) {
   std::vector<GoldenAnswer> answers(prompts.size());
-  CollectLogits(prompts, engine.get(), &answers);
+  show(CollectLogits(prompts, &answers));
   TokenCollector collector(&answers);
-  Scheduler scheduler({.num_pages = num_pages,
-                       .page_size = kPageSize,
-                       .max_step_tokens = kMaxStepTokens,
-                       .max_sequences = kMaxSequences,
-                       .max_logits_rows = kMaxLogitsRows,
-                       .max_context = std::min(model.config.max_context,
-                                               num_pages * kPageSize)},
-                      &collector);
+  Scheduler scheduler(steps, &collector);
   for (size_t i = 0; i < prompts.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(scheduler.Apply(MakeRequest(i + 1, prompts[i])));
   }
-  LOCKSTEP_RETURN_IF_ERROR(RunToEnd(&scheduler, engine.get()));
+  LOCKSTEP_RETURN_IF_ERROR(RunToEnd(&scheduler, engine));
+  show(nullptr);
   return answers;
+}
+
+absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
+    const ModelFiles& model, const GroupCut& cut, const Numerics& numerics,
+    absl::Span<const GoldenPrompt> prompts) {
+  const SchedulerOptions steps = StepsOf(model.config, prompts);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      auto engine, testing::EngineGroup::Create(
+                       model, cut.size,
+                       {.engine = {.num_pages = steps.num_pages,
+                                   .page_size = steps.page_size,
+                                   .max_step_tokens = steps.max_step_tokens,
+                                   .max_sequences = steps.max_sequences,
+                                   .max_logits_rows = steps.max_logits_rows,
+                                   .arithmetic = numerics.arithmetic,
+                                   .kv_type = numerics.kv_type},
+                        .ranks = {.threads = cut.size == 1 ? 2 : 1},
+                        .expert_parallel = cut.expert_parallel}));
+  const auto show = [&](ModelEngine::LogitsObserver observer) {
+    engine->engine(/*rank=*/0).set_logits_observer(std::move(observer));
+  };
+  return AnswerWith(engine.get(), show, steps, prompts);
 }
 
 }  // namespace lockstep::goldens

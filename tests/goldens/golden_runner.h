@@ -5,10 +5,14 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "tests/goldens/golden_case.h"
+#include "worker/engine/engine.h"
+#include "worker/engine/model_engine.h"
 #include "worker/runtime/numerics.h"
+#include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::goldens {
@@ -37,5 +41,15 @@ struct GroupCut {
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
     const ModelFiles& model, const GroupCut& cut, const Numerics& numerics,
     absl::Span<const GoldenPrompt> prompts);
+
+// The steps of that, which the engine of another kind of group has to take.
+SchedulerOptions StepsOf(const ModelConfig& config,
+                         absl::Span<const GoldenPrompt> prompts);
+
+// The same by such an engine; `show` sets who sees its logits.
+absl::StatusOr<std::vector<GoldenAnswer>> AnswerWith(
+    Engine* engine,
+    const std::function<void(ModelEngine::LogitsObserver)>& show,
+    const SchedulerOptions& steps, absl::Span<const GoldenPrompt> prompts);
 
 }  // namespace lockstep::goldens

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Runs the kernels' tests on a GPU. Takes no more than what Bazel has built:
+# Runs the tests of kernels and engine, and the tiny models' goldens, on a GPU.
+# Takes no more than what Bazel has built, and the checkout for the models:
 #
-#   bazel build --config=cuda //kernels/cuda:gpu_tests
-#   tests/gpu/run.sh [FOLDER]      default: bazel-bin/kernels/cuda
+#   bazel build --config=cuda //kernels/cuda:gpu_tests \
+#     //worker/cuda_engine:gpu_tests //tests/goldens:gpu_tests
+#   tests/gpu/run.sh [FOLDER]      default: bazel-bin
 #
 # With compute-sanitizer on PATH (of the toolkit's full installation) each runs
 # under its memcheck and racecheck too. Ends with "N passed, N failed".
 set -euo pipefail
 
-folder=${1:-bazel-bin/kernels/cuda}
+folder=$(realpath "${1:-bazel-bin}")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." # goldens are named from the top
 passed=0
 failed=0
 
@@ -22,7 +25,7 @@ run() {
 }
 
 shopt -s nullglob
-tests=("$folder"/*_test_gpu)
+tests=("$folder"/{kernels/cuda,worker/cuda_engine,tests/goldens}/*_test_gpu)
 [ ${#tests[@]} -gt 0 ] || {
   echo "There are no tests in $folder; build them first: see the top of $0." >&2
   exit 1

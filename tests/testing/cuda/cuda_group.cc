@@ -1,0 +1,104 @@
+#include "tests/testing/cuda/cuda_group.h"
+
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/mutex.h>
+
+#include <thread>
+
+#include "common/status_macros.h"
+#include "worker/model_spec/shard.h"
+
+namespace lockstep::testing {
+
+absl::StatusOr<std::unique_ptr<CudaGroup>> CudaGroup::Create(
+    TestGpu* gpu, const ModelFiles& model, int size,
+    const CudaEngine::Options& options) {
+  std::unique_ptr<CudaGroup> group(new CudaGroup(size));
+  LOCKSTEP_RETURN_IF_ERROR(group->Open(gpu, model, options));
+  return group;
+}
+
+absl::Status CudaGroup::Open(TestGpu* gpu, const ModelFiles& model,
+                             const CudaEngine::Options& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(driver_, CudaDriver::Load(gpu->cuda_library()));
+  const int size = static_cast<int>(ranks_.size());
+  if (driver_->num_devices() < size) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("This machine has ", driver_->num_devices(),
+                     " devices, the group ", size, " ranks."));
+  }
+  NcclApi::UniqueId id;
+  if (size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(nccl_, NcclLibrary::Load(gpu->nccl_library()));
+    LOCKSTEP_ASSIGN_OR_RETURN(id, NcclCollective::NewId(nccl_.get()));
+  }
+  return Run([&](int rank) { return OpenRank(rank, model, options, id); });
+}
+
+absl::Status CudaGroup::OpenRank(int index, const ModelFiles& model,
+                                 const CudaEngine::Options& options,
+                                 const NcclApi::UniqueId& id) {
+  const int size = static_cast<int>(ranks_.size());
+  Rank& rank = ranks_[index];
+  LOCKSTEP_ASSIGN_OR_RETURN(rank.device,
+                            CudaDevice::Open(driver_.get(), index));
+  LOCKSTEP_ASSIGN_OR_RETURN(rank.stream, CudaStream::Create(rank.device.get()));
+  if (size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        rank.collective,
+        NcclCollective::Join(nccl_.get(), rank.stream.get(), id,
+                             {.rank = index, .size = size}));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const Shard shard,
+      MakeShard(model.config, model.row_parallel_blocks, index, size));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      rank.engine,
+      CudaEngine::Create(model, shard, options, &pool_, rank.stream.get(),
+                         rank.collective.get()));
+  return absl::OkStatus();
+}
+
+absl::Status CudaGroup::Execute(const StepPlan& plan, StepResult* result) {
+  LOCKSTEP_RETURN_IF_ERROR(Run([&](int index) -> absl::Status {
+    Rank& rank = ranks_[index];
+    LOCKSTEP_RETURN_IF_ERROR(rank.device->MakeCurrent());
+    return rank.engine->Execute(plan, &rank.result);
+  }));
+  for (const Rank& rank : ranks_) {
+    for (size_t i = 0; i < plan.spans.size(); ++i) {
+      if (rank.result.spans[i].token == ranks_[0].result.spans[i].token) {
+        continue;
+      }
+      return absl::InternalError(
+          absl::StrCat("ranks sampled different tokens for span ", i,
+                       " of step ", plan.step));
+    }
+  }
+  *result = ranks_[0].result;
+  return absl::OkStatus();
+}
+
+absl::Status CudaGroup::Run(const std::function<absl::Status(int rank)>& fn) {
+  if (ranks_.size() == 1) return fn(0);
+  absl::Mutex mutex;
+  absl::Status first_error;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const absl::Status status = fn(static_cast<int>(i));
+      if (status.ok()) return;
+      absl::MutexLock lock(&mutex);
+      if (!first_error.ok()) return;
+      first_error = status;
+      for (Rank& rank : ranks_) {
+        if (rank.collective != nullptr)
+          rank.collective->Abort(status.message());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return first_error;
+}
+
+}  // namespace lockstep::testing

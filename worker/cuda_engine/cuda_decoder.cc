@@ -1,0 +1,204 @@
+#include "worker/cuda_engine/cuda_decoder.h"
+
+#include <absl/strings/str_cat.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/status_macros.h"
+#include "kernels/cuda/activation.h"
+#include "kernels/cuda/argmax.h"
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/dense_product.h"
+#include "kernels/cuda/gather.h"
+#include "kernels/cuda/norm.h"
+#include "kernels/cuda/quantized_product.h"
+#include "kernels/cuda/rotary.h"
+#include "kernels/weights/dtype.h"
+
+namespace lockstep {
+
+template <typename T>
+absl::Status CudaDecoder<T>::Launch(const StagedBatch& batch, int num_logits,
+                                    absl::Span<const cuda::PagedKv<T>> kv) {
+  const ModelConfig& config = *parts_.config;
+  const DeviceActivations<T>& a = *parts_.activations;
+  const std::vector<DeviceLayer>& layers = parts_.weights->layers;
+  const int tokens = batch.paged().num_tokens;
+  LOCKSTEP_RETURN_IF_ERROR(Embed(batch));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check(cuda::RmsNorm<float, T>(
+                {a.hidden, layers[0].attention_norm, config.norm_eps, a.normed,
+                 tokens, config.hidden_size},
+                parts_.stream->handle()),
+            "RmsNorm"));
+  for (int i = 0; i < config.num_layers; ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        Attention(config.layers[i], layers[i], batch, kv[i]));
+    LOCKSTEP_RETURN_IF_ERROR(AddAndNorm(layers[i].mlp_norm, tokens));
+    LOCKSTEP_RETURN_IF_ERROR(Mlp(layers[i], tokens));
+    LOCKSTEP_RETURN_IF_ERROR(AddAndNorm(i + 1 < config.num_layers
+                                            ? layers[i + 1].attention_norm
+                                            : parts_.weights->final_norm,
+                                        tokens));
+  }
+  return num_logits == 0 ? absl::OkStatus()
+                         : Head(batch.logits_tokens(), num_logits);
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::Embed(const StagedBatch& batch) {
+  float* const hidden = parts_.activations->hidden;
+  const int tokens = batch.paged().num_tokens;
+  LOCKSTEP_RETURN_IF_ERROR(Check(
+      cuda::Embed({parts_.weights->embedding,
+                   static_cast<uint32_t>(parts_.shard->vocab_begin)},
+                  batch.token_ids(), tokens, hidden, parts_.stream->handle()),
+      "Embed"));
+  return Sum(hidden, tokens);
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::Attention(const LayerConfig& layer,
+                                       const DeviceLayer& weights,
+                                       const StagedBatch& batch,
+                                       const cuda::PagedKv<T>& kv) {
+  const ModelConfig& config = *parts_.config;
+  const DeviceActivations<T>& a = *parts_.activations;
+  const int heads = parts_.shard->num_heads();
+  const ptrdiff_t qkv_size = a.q_size + 2 * a.kv_size;
+  const int tokens = batch.paged().num_tokens;
+  const cuda::Stream stream = parts_.stream->handle();
+  LOCKSTEP_RETURN_IF_ERROR(
+      Multiply(weights.qkv, weights.qkv_bias, a.normed, tokens, a.qkv));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check(cuda::RotateAndStoreKv<T>(
+                {.qkv = a.qkv,
+                 .stride = qkv_size,
+                 .heads = heads,
+                 .q_norm = weights.q_norm,
+                 .k_norm = weights.k_norm,
+                 .eps = config.norm_eps,
+                 .style = config.rope.style,
+                 .rotary_dim = layer.has_rope ? config.rope.rotary_dim : 0,
+                 .cos = parts_.rope.cos,
+                 .sin = parts_.rope.sin},
+                batch.paged(), kv, stream),
+            "RotateAndStoreKv"));
+  LOCKSTEP_RETURN_IF_ERROR(Check(
+      cuda::Attend<T>({.q = a.qkv,
+                       .q_stride = qkv_size,
+                       .heads = heads,
+                       .scale = config.query_scale,
+                       .window = layer.window,
+                       .out = a.attention,
+                       .out_stride = a.q_size},
+                      batch.paged(), kv, batch.attention(layer.window), stream),
+      "Attend"));
+  return Multiply(weights.o, nullptr, a.attention, tokens, a.delta);
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::Mlp(const DeviceLayer& weights, int tokens) {
+  const DeviceActivations<T>& a = *parts_.activations;
+  LOCKSTEP_RETURN_IF_ERROR(
+      Multiply(weights.gate_up, nullptr, a.normed, tokens, a.gate_up));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check(cuda::SiluMul<T>(a.gate_up, tokens, parts_.shard->mlp.size(),
+                             a.activated, parts_.stream->handle()),
+            "SiluMul"));
+  return Multiply(weights.down, nullptr, a.activated, tokens, a.delta);
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::AddAndNorm(const float* norm, int tokens) {
+  const ModelConfig& config = *parts_.config;
+  const DeviceActivations<T>& a = *parts_.activations;
+  LOCKSTEP_RETURN_IF_ERROR(Sum(a.delta, tokens));
+  return Check(
+      cuda::AddRmsNorm<float, T>(a.hidden,
+                                 {a.delta, norm, config.norm_eps, a.normed,
+                                  tokens, config.hidden_size},
+                                 parts_.stream->handle()),
+      "AddRmsNorm");
+}
+
+// Each rank computes its rows of the vocabulary. The columns that pad the last
+// rank's are whatever was there, and in no row's vocabulary.
+template <typename T>
+absl::Status CudaDecoder<T>::Head(const int32_t* tokens, int rows) {
+  const ModelConfig& config = *parts_.config;
+  const Shard& shard = *parts_.shard;
+  const DeviceActivations<T>& a = *parts_.activations;
+  const cuda::Stream stream = parts_.stream->handle();
+  const size_t own_size = size_t{1} * rows * shard.vocab_rows;
+  float* const own = a.gathered + shard.rank * own_size;
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check(cuda::GatherRows<T>(a.normed, tokens, rows, config.hidden_size,
+                                a.head_input, stream),
+            "GatherRows"));
+  LOCKSTEP_RETURN_IF_ERROR(Multiply(parts_.weights->head, nullptr, a.head_input,
+                                    rows, own, shard.vocab_rows));
+  if (shard.size > 1) {
+    LOCKSTEP_RETURN_IF_ERROR(parts_.collective->AllGather(
+        {own, own_size}, {a.gathered, own_size * shard.size}));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Check(cuda::JoinShards(a.gathered, shard.size, rows, shard.vocab_rows,
+                               a.logits, stream),
+              "JoinShards"));
+  }
+  return Check(cuda::ArgMax(logits(), logits_stride(), rows, config.vocab_size,
+                            a.best_ids, stream),
+               "ArgMax");
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::LaunchHiddenStates(int num_tokens) {
+  const ModelConfig& config = *parts_.config;
+  const DeviceActivations<T>& a = *parts_.activations;
+  return Check(cuda::RmsNorm<float, float>(
+                   {a.hidden, parts_.weights->final_norm, config.norm_eps,
+                    a.delta, num_tokens, config.hidden_size},
+                   parts_.stream->handle()),
+               "RmsNorm");
+}
+
+template <typename T>
+absl::Status CudaDecoder<T>::Sum(float* data, int tokens) {
+  if (parts_.shard->size == 1) return absl::OkStatus();
+  return parts_.collective->AllReduceSum(
+      {data, size_t{1} * tokens * parts_.config->hidden_size});
+}
+
+template <typename T>
+template <typename Y>
+absl::Status CudaDecoder<T>::Multiply(const DeviceMatrix& matrix,
+                                      const float* bias, const T* x, int count,
+                                      Y* y) {
+  const int rows = matrix.rows();
+  int first = 0;
+  for (const cuda::StoredMatrix& part : matrix.parts) {
+    LOCKSTEP_RETURN_IF_ERROR(Multiply(part,
+                                      bias == nullptr ? nullptr : bias + first,
+                                      x, count, y + first, rows));
+    first += part.rows;
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+template <typename Y>
+absl::Status CudaDecoder<T>::Multiply(const cuda::StoredMatrix& part,
+                                      const float* bias, const T* x, int count,
+                                      Y* y, ptrdiff_t y_stride) {
+  const cuda::ProductArgs<T, Y> args = {part, bias, x, count, y, y_stride};
+  const cuda::Stream stream = parts_.stream->handle();
+  return kernels::IsPlain(part.type)
+             ? Check(cuda::MultiplyDense(args, stream), "MultiplyDense")
+             : Check(cuda::MultiplyStored(args, stream), "MultiplyStored");
+}
+
+template class CudaDecoder<float>;
+template class CudaDecoder<cuda::BFloat16>;
+
+}  // namespace lockstep

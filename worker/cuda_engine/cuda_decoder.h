@@ -1,0 +1,94 @@
+#pragma once
+
+#include <absl/status/status.h>
+#include <absl/types/span.h>
+
+#include "kernels/cuda/cuda_types.h"
+#include "kernels/cuda/paged_batch.h"
+#include "worker/collectives/collective.h"
+#include "worker/cuda_engine/device_activations.h"
+#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/staged_batch.h"
+#include "worker/device/cuda_stream.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+
+namespace lockstep {
+
+// Cosines and sines of each position, in device memory; see RopeTable.
+struct DeviceRope {
+  const float* cos = nullptr;  // [positions, rotary_dim / 2]
+  const float* sin = nullptr;
+};
+
+// A decoder-only transformer as its config describes it, on a device: one
+// rank's part of the forward pass as a list of kernels on one stream. T is what
+// products read, float or BFloat16, and of what keys and values are kept.
+//
+//   LOCKSTEP_RETURN_IF_ERROR(decoder.Launch(batch, num_logits, kv));
+//
+// Kernels run after it returns, but for those before an exchange of several
+// ranks, which is waited for: 2·layers + 1 all-reduces and, if any token wants
+// logits, one all-gather. An error names the kernel and the device, or is the
+// collective's. The logits of a token are a function of its sequence up to it
+// alone. Used by the engine's thread.
+template <typename T>
+class CudaDecoder {
+ public:
+  // All of it outlives the decoder. `collective` is of device memory; null for
+  // one rank.
+  struct Parts {
+    const ModelConfig* config = nullptr;
+    const Shard* shard = nullptr;
+    const DeviceWeights* weights = nullptr;
+    const DeviceActivations<T>* activations = nullptr;
+    DeviceRope rope;
+    CudaStream* stream = nullptr;
+    Collective* collective = nullptr;
+  };
+
+  explicit CudaDecoder(const Parts& parts) : parts_(parts) {}
+
+  // The batch's keys and values go to the pages of each layer, kv [layers].
+  // Afterwards the activations have the logits of the batch's logits_tokens,
+  // `num_logits` rows, and the best id of each.
+  absl::Status Launch(const StagedBatch& batch, int num_logits,
+                      absl::Span<const cuda::PagedKv<T>> kv);
+
+  // The hidden states of all tokens of the last Launch after the last norm, to
+  // activations.delta.
+  absl::Status LaunchHiddenStates(int num_tokens);
+
+  // Floats from a row of logits to the next.
+  int logits_stride() const {
+    return parts_.shard->size * parts_.shard->vocab_rows;
+  }
+  const float* logits() const {
+    return parts_.shard->size == 1 ? parts_.activations->gathered
+                                   : parts_.activations->logits;
+  }
+
+ private:
+  absl::Status Embed(const StagedBatch& batch);
+  absl::Status Attention(const LayerConfig& layer, const DeviceLayer& weights,
+                         const StagedBatch& batch, const cuda::PagedKv<T>& kv);
+  absl::Status Mlp(const DeviceLayer& weights, int tokens);
+  // hidden += delta, of all ranks, and normed = norm(hidden).
+  absl::Status AddAndNorm(const float* norm, int tokens);
+  absl::Status Head(const int32_t* tokens, int rows);
+  absl::Status Sum(float* data, int tokens);
+
+  template <typename Y>
+  absl::Status Multiply(const DeviceMatrix& matrix, const float* bias,
+                        const T* x, int count, Y* y);
+  template <typename Y>
+  absl::Status Multiply(const cuda::StoredMatrix& part, const float* bias,
+                        const T* x, int count, Y* y, ptrdiff_t y_stride);
+  absl::Status Check(cuda::CudaError launched, absl::string_view kernel) const {
+    return parts_.stream->device().Check(launched, kernel);
+  }
+
+  const Parts parts_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,94 @@
+#include "worker/cuda_engine/cuda_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kernels/simd/gate.h"
+#include "worker/model_spec/model_config.h"
+
+namespace lockstep {
+namespace {
+
+using ::testing::HasSubstr;
+
+ModelConfig Dense() {
+  ModelConfig config;
+  config.architecture = "llama";
+  config.num_layers = 2;
+  config.layers.resize(2);
+  config.num_heads = 6;
+  config.num_kv_heads = 2;
+  config.head_dim = 64;
+  return config;
+}
+
+void ExpectRefused(const ModelConfig& config, const std::string& lacking) {
+  const absl::Status status = CheckCudaModel(config);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(lacking));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("llama"));
+}
+
+TEST(CudaModel, TakesDenseModels) {
+  EXPECT_TRUE(CheckCudaModel(Dense()).ok());
+  ModelConfig config = Dense();
+  config.qk_norm = config.qkv_bias = config.fused_qkv = true;
+  config.layers[0].window = 20;
+  config.layers[1].has_rope = false;
+  EXPECT_TRUE(CheckCudaModel(config).ok());
+}
+
+TEST(CudaModel, NamesWhatThereIsNoKernelFor) {
+  ModelConfig config = Dense();
+  config.experts.num_experts = 4;
+  ExpectRefused(config, "mixtures of experts");
+  config = Dense();
+  config.gate = kernels::Gate::kGeluTanh;
+  ExpectRefused(config, "GELU");
+  config = Dense();
+  config.names.mlp_post_norm = "post_feedforward_layernorm";
+  ExpectRefused(config, "norms of what a block adds");
+  config = Dense();
+  config.names.attention_norm = "";
+  ExpectRefused(config, "norms of what a block adds");
+  config = Dense();
+  config.norm_offset = true;
+  ExpectRefused(config, "norms of 1 + weight");
+  config = Dense();
+  config.projection_norm = true;
+  ExpectRefused(config, "norms of whole projections");
+  for (float ModelConfig::*cap :
+       {&ModelConfig::score_cap, &ModelConfig::logit_cap}) {
+    config = Dense();
+    config.*cap = 30;
+    ExpectRefused(config, "soft caps");
+  }
+  for (float ModelConfig::*multiplier :
+       {&ModelConfig::embedding_scale, &ModelConfig::residual_scale,
+        &ModelConfig::logit_divisor}) {
+    config = Dense();
+    config.*multiplier = 3;
+    ExpectRefused(config, "multipliers");
+  }
+  config = Dense();
+  config.layers[1].local_rope = true;
+  ExpectRefused(config, "two rotations");
+  config = Dense();
+  config.head_dim = 512;
+  ExpectRefused(config, "heads of more than 256");
+}
+
+TEST(CudaModel, NamesTheSizesThatShareItsHeadsEvenly) {
+  for (int size : {1, 2, 6}) {
+    EXPECT_TRUE(CheckCudaShards(Dense(), size).ok()) << size;
+  }
+  EXPECT_EQ(CheckCudaShards(Dense(), 3),
+            absl::InvalidArgumentError(
+                "--tensor_parallel_size is 3; GPUs share 6 query heads and 2 "
+                "key-value heads evenly, so it must be one of 1, 2, 6."));
+}
+
+}  // namespace
+}  // namespace lockstep

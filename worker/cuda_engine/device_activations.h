@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "worker/device/device_layout.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+
+namespace lockstep {
+
+// What flows between the kernels of one rank in a step, in device memory:
+// row-major, a row a token of the batch, rows without gaps. What products read
+// is of T, float or BFloat16; what ranks add up, and the residual stream, is
+// fp32.
+template <typename T>
+struct DeviceActivations {
+  struct Limits {
+    int tokens = 0;  // of a step
+    int logits_rows = 0;
+  };
+
+  // Names the pieces; they are where `layout` places them.
+  DeviceActivations(const ModelConfig& config, const Shard& shard,
+                    const Limits& limits, DeviceLayout* layout);
+  DeviceActivations(const DeviceActivations&) = delete;
+  DeviceActivations& operator=(const DeviceActivations&) = delete;
+
+  const int q_size;   // query heads of this rank · head_dim
+  const int kv_size;  // key-value heads of this rank · head_dim
+
+  float* hidden = nullptr;  // [tokens, hidden_size], the residual stream
+  float* delta = nullptr;   // [tokens, hidden_size], what a block adds to it
+  T* normed = nullptr;      // [tokens, hidden_size]
+  T* qkv = nullptr;         // [tokens, q_size + 2·kv_size]
+  T* attention = nullptr;   // [tokens, q_size]
+  T* gate_up = nullptr;     // [tokens, 2·intermediate]
+  T* activated = nullptr;   // [tokens, intermediate]
+
+  T* head_input = nullptr;    // [rows, hidden_size]
+  float* gathered = nullptr;  // [ranks, rows, vocab_rows]
+  float* logits = nullptr;    // [rows, ranks·vocab_rows]; one rank's: gathered
+  uint32_t* best_ids = nullptr;  // [rows], of each row of logits
+};
+
+}  // namespace lockstep

@@ -1,0 +1,205 @@
+#include "worker/cuda_engine/device_weights.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "common/status_macros.h"
+#include "kernels/weights/dtype.h"
+#include "worker/checkpoint/tensor_part.h"
+#include "worker/cuda_engine/weight_upload.h"
+#include "worker/device/device_layout.h"
+#include "worker/weights/rank_parts.h"
+#include "worker/weights/tensor_table.h"
+
+namespace lockstep {
+namespace {
+
+using kernels::DType;
+
+// As what a tensor lies on the device.
+DType DeviceType(DType stored) {
+  switch (stored) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ8_0:
+    case DType::kQ4_0:
+    case DType::kQ4_K:
+      return stored;
+    default:
+      return DType::kF32;
+  }
+}
+
+// A part of a tensor, and where it goes.
+struct Piece {
+  Tensor tensor;
+  TensorPart part;
+  DType type;
+  std::function<CudaApi::Address()> address;  // once the layout is placed
+};
+
+CudaApi::Address AddressOf(const void* on_device) {
+  return reinterpret_cast<CudaApi::Address>(on_device);
+}
+
+// Lists what a rank's weights are made of, in the order of the layers.
+class Planner {
+ public:
+  Planner(const TensorSource& source, const ModelConfig& config,
+          const Shard& shard)
+      : source_(source), config_(config), parts_(&config, &shard) {}
+
+  absl::Status Plan(DeviceWeights* weights) {
+    LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source_, config_));
+    LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.Embedding(), &weights->embedding));
+    weights->layers.resize(config_.num_layers);
+    for (int i = 0; i < config_.num_layers; ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(PlanLayer(i, &weights->layers[i]));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(PlanNorm(kFinalNormName, &weights->final_norm));
+    if (config_.tied_embeddings) return absl::OkStatus();
+    return Plan(parts_.Head(), &weights->head);
+  }
+
+  const DeviceLayout& layout() const { return layout_; }
+  const std::vector<Piece>& pieces() const { return pieces_; }
+
+ private:
+  absl::Status PlanLayer(int i, DeviceLayer* layer) {
+    const TensorNames& names = config_.names;
+    const auto name = [i](absl::string_view of) {
+      return LayerTensorName(i, of);
+    };
+    LOCKSTEP_RETURN_IF_ERROR(
+        PlanNorm(name(names.attention_norm), &layer->attention_norm));
+    LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.Qkv(i), &layer->qkv));
+    if (config_.qkv_bias) {
+      LOCKSTEP_RETURN_IF_ERROR(PlanVector(parts_.QkvBias(i), &layer->qkv_bias));
+    }
+    if (config_.qk_norm) {
+      LOCKSTEP_RETURN_IF_ERROR(
+          PlanNorm(name("self_attn.q_norm"), &layer->q_norm));
+      LOCKSTEP_RETURN_IF_ERROR(
+          PlanNorm(name("self_attn.k_norm"), &layer->k_norm));
+    }
+    LOCKSTEP_RETURN_IF_ERROR(Plan({parts_.O(i)}, &layer->o));
+    LOCKSTEP_RETURN_IF_ERROR(PlanNorm(name(names.mlp_norm), &layer->mlp_norm));
+    LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.GateUp(i), &layer->gate_up));
+    return Plan({parts_.Down(i)}, &layer->down);
+  }
+
+  // Neighbours of one type become one part.
+  absl::Status Plan(const std::vector<NamedPart>& below_each_other,
+                    DeviceMatrix* matrix) {
+    matrix->parts.reserve(below_each_other.size());  // addresses stay
+    for (const auto& [name, part] : below_each_other) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+      const DType type = DeviceType(tensor.type);
+      if (matrix->parts.empty() || matrix->parts.back().type != type) {
+        matrix->parts.push_back(
+            {.type = type, .cols = static_cast<int>(part.cols)});
+      }
+      AddPiece(tensor, part, &matrix->parts.back());
+    }
+    for (cuda::StoredMatrix& part : matrix->parts) AddToLayout(&part);
+    return absl::OkStatus();
+  }
+
+  absl::Status Plan(const NamedPart& rows, cuda::StoredMatrix* matrix) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(rows.name));
+    matrix->type = DeviceType(tensor.type);
+    matrix->cols = static_cast<int>(rows.part.cols);
+    AddPiece(tensor, rows.part, matrix);
+    AddToLayout(matrix);
+    return absl::OkStatus();
+  }
+
+  void AddPiece(const Tensor& tensor, const TensorPart& part,
+                cuda::StoredMatrix* matrix) {
+    const size_t offset =
+        matrix->rows * kernels::RowBytes(matrix->type, matrix->cols);
+    pieces_.push_back({tensor, part, matrix->type, [matrix, offset] {
+                         return AddressOf(matrix->data + offset);
+                       }});
+    matrix->rows += static_cast<int>(part.rows);
+  }
+
+  void AddToLayout(cuda::StoredMatrix* matrix) {
+    layout_.Add("a weight",
+                matrix->rows * kernels::RowBytes(matrix->type, matrix->cols),
+                &matrix->data);
+  }
+
+  absl::Status PlanNorm(const std::string& name, const float** vector) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+    return PlanVector({{name, WholeOf(tensor)}}, vector);
+  }
+
+  // In fp32, one after another.
+  absl::Status PlanVector(const std::vector<NamedPart>& parts,
+                          const float** vector) {
+    size_t size = 0;
+    for (const auto& [name, part] : parts) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
+      pieces_.push_back({tensor, part, DType::kF32,
+                         [vector, size] { return AddressOf(*vector + size); }});
+      size += part.cols;
+    }
+    layout_.Add("a vector of weights", size, vector);
+    return absl::OkStatus();
+  }
+
+  const TensorSource& source_;
+  const ModelConfig& config_;
+  const RankParts parts_;
+  DeviceLayout layout_;
+  std::vector<Piece> pieces_;
+};
+
+absl::Status CopyAll(const TensorSource& source,
+                     const std::vector<Piece>& pieces, CudaStream* stream) {
+  size_t buffer_bytes = WeightUpload::kUsualBytes;
+  for (const Piece& piece : pieces) {
+    buffer_bytes =
+        std::max(buffer_bytes, kernels::RowBytes(piece.type, piece.part.cols));
+  }
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto upload,
+                            WeightUpload::Create(stream, buffer_bytes));
+  for (const Piece& piece : pieces) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        upload->Copy(piece.tensor, piece.part, piece.type, piece.address()));
+    source.DropPages();
+  }
+  return stream->Synchronize();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DeviceWeights>> LoadDeviceWeights(
+    const TensorSource& source, const ModelConfig& config, const Shard& shard,
+    CudaStream* stream) {
+  auto weights = std::make_unique<DeviceWeights>();
+  Planner planner(source, config, shard);
+  LOCKSTEP_RETURN_IF_ERROR(planner.Plan(weights.get()));
+  LOCKSTEP_ASSIGN_OR_RETURN(weights->arena,
+                            DeviceArena::Create(&stream->device(), "weights",
+                                                planner.layout().bytes()));
+  LOCKSTEP_RETURN_IF_ERROR(planner.layout().PlaceIn(weights->arena.get()));
+  LOCKSTEP_RETURN_IF_ERROR(CopyAll(source, planner.pieces(), stream));
+  if (config.tied_embeddings) weights->head = weights->embedding;
+  return weights;
+}
+
+absl::StatusOr<int64_t> DeviceWeightBytes(const TensorSource& source,
+                                          const ModelConfig& config,
+                                          const Shard& shard) {
+  DeviceWeights weights;
+  Planner planner(source, config, shard);
+  LOCKSTEP_RETURN_IF_ERROR(planner.Plan(&weights));
+  return static_cast<int64_t>(planner.layout().bytes());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/product_args.h"
+#include "worker/checkpoint/tensor_source.h"
+#include "worker/cuda_engine/device_matrix.h"
+#include "worker/device/cuda_stream.h"
+#include "worker/device/device_arena.h"
+#include "worker/model_spec/model_config.h"
+#include "worker/model_spec/shard.h"
+
+namespace lockstep {
+
+// One rank's slice of a decoder layer; null where the model has none.
+struct DeviceLayer {
+  const float* attention_norm = nullptr;  // [hidden]
+  DeviceMatrix qkv;                 // [(heads + 2·kv_heads)·head_dim, hidden]
+  const float* qkv_bias = nullptr;  // a value for each row
+  const float* q_norm = nullptr;    // [head_dim]
+  const float* k_norm = nullptr;
+  DeviceMatrix o;                   // [hidden, heads·head_dim]
+  const float* mlp_norm = nullptr;  // [hidden]
+  DeviceMatrix gate_up;             // [2·intermediate, hidden]
+  DeviceMatrix down;                // [hidden, intermediate]
+};
+
+// One rank's weights in device memory, as they are stored where kernels read
+// that: F32, F16, BF16, Q8_0, Q4_0 and Q4_K. Others are decoded to F32. A head
+// that is the embedding lies there once.
+struct DeviceWeights {
+  std::unique_ptr<DeviceArena> arena;
+  cuda::StoredMatrix embedding;  // rows vocab_begin …, without padding
+  std::vector<DeviceLayer> layers;
+  const float* final_norm = nullptr;  // [hidden]
+  cuda::StoredMatrix head;            // as the embedding's rows
+};
+
+// Copies what `shard` holds to the stream's device, a few rows at a time: on
+// the host they take no more than two buffers of page-locked memory, and the
+// mapped pages of one tensor. A missing tensor or a wrong shape is
+// INVALID_ARGUMENT as LoadWeights has it. REQUIRES: CheckCudaModel(config,
+// shard) is OK.
+absl::StatusOr<std::unique_ptr<DeviceWeights>> LoadDeviceWeights(
+    const TensorSource& source, const ModelConfig& config, const Shard& shard,
+    CudaStream* stream);
+
+// Bytes that they take.
+absl::StatusOr<int64_t> DeviceWeightBytes(const TensorSource& source,
+                                          const ModelConfig& config,
+                                          const Shard& shard);
+
+}  // namespace lockstep
