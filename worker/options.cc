@@ -15,6 +15,7 @@
 #include "common/status_macros.h"
 #include "hub/model_name.h"
 #include "worker/collectives/collective_kind.h"
+#include "worker/device_flags.h"
 #include "worker/runtime/numerics.h"
 #include "worker/weight_flags.h"
 
@@ -304,7 +305,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
                       FLAGS_num_nodes));
   LOCKSTEP_ASSIGN_OR_RETURN(const WeightOptions weights,
                             WeightOptionsFromFlags());
-
+  LOCKSTEP_ASSIGN_OR_RETURN(const DeviceChoice device, DeviceChoiceFromFlags());
   LOCKSTEP_ASSIGN_OR_RETURN(const int max_context, MaxContextFromFlags());
   LOCKSTEP_ASSIGN_OR_RETURN(const bool sampling_defaults,
                             SamplingDefaultsFromFlags());
@@ -312,6 +313,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   WorkerOptions options;
   options.rank = {.model = FLAGS_model,
                   .weights = weights,
+                  .device = device,
                   .rank = placement.rank,
                   .size = FLAGS_tensor_parallel_size,
                   .expert_parallel = FLAGS_expert_parallel,
@@ -355,7 +357,8 @@ std::string WorkerOptions::ToString() const {
     absl::StrAppend(&text, text.empty() ? "" : " ", "--", flag, "=", value);
   };
   add("model", rank.model);
-  absl::StrAppend(&text, " ", lockstep::ToString(rank.weights));
+  absl::StrAppend(&text, " ", lockstep::ToString(rank.weights), " ",
+                  lockstep::ToString(rank.device));
   add("served_model_name", served_model_name);
   add("listen", listen);
   add("health_listen", health_listen);
@@ -379,11 +382,8 @@ std::string WorkerOptions::ToString() const {
   add("arithmetic", rank.numerics.arithmetic_name());
   add("kv_cache_type", rank.numerics.kv_type_name());
   add("page_size", rank.page_size);
-  if (rank.kv_cache_memory_bytes > 0) {
-    add("kv_cache_memory", rank.kv_cache_memory_bytes);
-  } else {
-    add("kv_cache_memory", "auto");
-  }
+  const int64_t kv_bytes = rank.kv_cache_memory_bytes;
+  add("kv_cache_memory", kv_bytes > 0 ? absl::StrCat(kv_bytes) : "auto");
   add("num_pages", rank.num_pages);
   add("max_step_tokens", rank.max_step_tokens);
   add("max_sequences", rank.max_sequences);

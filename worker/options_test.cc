@@ -51,6 +51,27 @@ TEST_F(OptionsTest, WeightsMayBeRoundedOrRandom) {
             "--load_format is \"pt\"; it must be auto or dummy.");
 }
 
+TEST_F(OptionsTest, TheDeviceIsAutoUnlessItIsSaid) {
+  EXPECT_EQ(OptionsFromFlags()->rank.device.kind, DeviceKind::kAuto);
+  Set("device", "cuda");
+  Set("gpu_memory_utilization", "0.5");
+  Set("kv_cache_type", "bf16");
+  const auto options = OptionsFromFlags();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->rank.device.kind, DeviceKind::kCuda);
+  EXPECT_EQ(options->rank.device.gpu_memory_utilization, 0.5);
+  EXPECT_FALSE(options->rank.device.has_default_kv_type);
+  Set("device", "gpu");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--device is \"gpu\"; it must be cpu, cuda or auto.");
+  Set("device", "cpu");
+  for (const char* bad : {"0", "1.01", "nan"}) {
+    Set("gpu_memory_utilization", bad);
+    EXPECT_EQ(OptionsFromFlags().status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
 TEST_F(OptionsTest, ARankThatWasStartedByTheFirstStartsNone) {
   Set("tensor_parallel_size", "4");
   Set("rank", "3");

@@ -1,7 +1,5 @@
 #include "worker/cuda_engine/cuda_decoder.h"
 
-#include <absl/strings/str_cat.h>
-
 #include <cstddef>
 #include <cstdint>
 

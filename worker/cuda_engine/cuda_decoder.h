@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/status/status.h>
+#include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
 #include "kernels/cuda/cuda_types.h"

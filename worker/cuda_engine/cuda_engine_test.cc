@@ -2,11 +2,11 @@
 // how the kinds of requests are answered, and what becomes of errors.
 #include "worker/cuda_engine/cuda_engine.h"
 
-#include <absl/strings/match.h>
+#include <absl/status/status.h>
+#include <absl/types/span.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -274,18 +274,18 @@ TEST(CudaEngine, EachCallThatFailsIsAStatusThatNamesItAndLeavesNothing) {
   while (true) {
     fake->Fail("", ++calls, kIllegalAddress);
     const absl::Status status = run();
+    const std::string call = fake->failed();
     fake->Fail("", 1, 0);
     EXPECT_EQ(fake->alive(), 0) << "after call " << calls;
     if (status.ok()) break;
     // Kernels are named as they are launched, calls without their version.
-    std::string call = fake->failed();
-    call.resize(call.find("_v2") == std::string::npos ? call.size()
-                                                      : call.size() - 3);
+    const std::string name = call == "cuLaunchKernel"
+                                 ? " on device 0"
+                                 : call.substr(0, call.find("_v2"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr(call == "cuLaunchKernel" ? " on device 0" : call));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
   }
   EXPECT_GT(calls, 50);
 }

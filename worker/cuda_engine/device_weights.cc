@@ -1,5 +1,7 @@
 #include "worker/cuda_engine/device_weights.h"
 
+#include <absl/strings/string_view.h>
+
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -60,7 +62,7 @@ class Planner {
       LOCKSTEP_RETURN_IF_ERROR(PlanLayer(i, &weights->layers[i]));
     }
     LOCKSTEP_RETURN_IF_ERROR(PlanNorm(kFinalNormName, &weights->final_norm));
-    if (config_.tied_embeddings) return absl::OkStatus();
+    if (config_.tied_embeddings || !config_.has_head) return absl::OkStatus();
     return Plan(parts_.Head(), &weights->head);
   }
 

@@ -134,6 +134,35 @@ TEST_F(CudaDeviceTest, AnErrorOfTheWorkComesOutOfTheNextCall) {
   EXPECT_EQ(stream->Done().status().code(), absl::StatusCode::kInternal);
 }
 
+TEST_F(CudaDeviceTest, KernelsRunInTheOrderOfTheirStream) {
+  fake_.Delay(/*seed=*/5, /*most_us=*/300);
+  const auto stream = Value(CudaStream::Create(device_.get()));
+  const auto arena = Value(DeviceArena::Create(device_.get(), "test", 4));
+  const CudaApi::Address address = Value(arena->Take(4, "a"));
+  const auto staged = Value(PinnedMemory::Allocate(device_.get(), 8));
+  auto* const host = static_cast<char*>(staged->data());
+  std::memcpy(host, "word____", 8);
+  ASSERT_TRUE(stream->CopyToDevice(address, host, 4).ok());
+  const auto kernel = [address] {
+    ++*reinterpret_cast<char*>(address);
+    return 0;
+  };
+  ASSERT_EQ(fake_.Launch(stream->handle(), kernel), 0);
+  ASSERT_TRUE(stream->CopyToHost(host + 4, address, 4).ok());
+  ASSERT_TRUE(stream->Synchronize().ok());
+  EXPECT_EQ(std::string(host, 8), "wordxord");
+}
+
+TEST_F(CudaDeviceTest, AKernelThatFailsBreaksTheDevice) {
+  const auto stream = Value(CudaStream::Create(device_.get()));
+  const auto kernel = [] { return kIllegalAddress; };
+  EXPECT_EQ(fake_.Launch(stream->handle(), kernel), 0);
+  while (stream->Done().ok()) {
+  }
+  EXPECT_EQ(stream->Synchronize().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(fake_.Launch(stream->handle(), kernel), kIllegalAddress);
+}
+
 // All that a step does, on a new device.
 absl::Status UseEverything(const CudaDriver* driver) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto device, CudaDevice::Open(driver, 0));

@@ -12,10 +12,10 @@
 
 #include "common/status_macros.h"
 #include "worker/collectives/collective_kind.h"
-#include "worker/model_spec/rope_length.h"
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
+#include "worker/runtime/rank_description.h"
 #include "worker/runtime/rank_memory.h"
 #include "worker/weights/model_weights.h"
 
@@ -40,6 +40,19 @@ absl::Status CheckExpertParallel(const RankOptions& options,
                    ", of ", config.architecture, ", has no experts."));
 }
 
+int MaxLogitsRows(const RankOptions& options) {
+  return std::max(options.max_sequences, kLeastLogitsRows);
+}
+
+CudaEngineOptions GpuOptions(const RankOptions& options, int num_pages) {
+  return {.num_pages = num_pages,
+          .page_size = options.page_size,
+          .max_step_tokens = options.max_step_tokens,
+          .max_sequences = options.max_sequences,
+          .max_logits_rows = MaxLogitsRows(options),
+          .arithmetic = options.numerics.arithmetic};
+}
+
 // Of one rank's weights once packed.
 int64_t WeightBytes(const RankOptions& options, const ModelFiles& model) {
   return PackedBytes(*model.tensors, model.config,
@@ -48,45 +61,36 @@ int64_t WeightBytes(const RankOptions& options, const ModelFiles& model) {
 }
 
 absl::StatusOr<int64_t> KvMemoryBytes(const RankOptions& options,
-                                      const ModelFiles& model) {
+                                      const ModelFiles& model,
+                                      const RankDevice& device) {
   if (options.kv_cache_memory_bytes > 0) return options.kv_cache_memory_bytes;
   if (options.num_pages > 0) return 0;  // it decides
+  if (device.gpu != nullptr) return device.kv_memory_bytes;
   return DefaultKvMemory(UsableMemoryBytes(), options.local_ranks,
                          WeightBytes(options, model));
 }
 
+// Of one KV page. `gpu` may be null.
+int64_t PageBytes(const RankOptions& options, const ModelFiles& model,
+                  const Shard& shard, const GpuRank* gpu) {
+  if (gpu != nullptr) {
+    return gpu->PageBytes(model, shard, GpuOptions(options, /*num_pages=*/0));
+  }
+  return static_cast<int64_t>(ModelEngine::PageBytes(
+      model.config, shard, options.page_size, options.numerics.kv_type));
+}
+
 KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
                            const ModelDefaults& defaults, const Shard& shard,
-                           int64_t memory_bytes) {
-  return {
-      .page_bytes = static_cast<int64_t>(ModelEngine::PageBytes(
-          model.config, shard, options.page_size, options.numerics.kv_type)),
-      .page_size = options.page_size,
-      .num_pages = options.num_pages,
-      .memory_bytes = memory_bytes,
-      .max_sequences = options.max_sequences,
-      .max_context = options.max_context,
-      .usual_context = defaults.context,
-      .model_max_context = model.config.max_context};
-}
-
-// How many of `count` things each rank holds: "; query heads 2+3+3".
-std::string ShareText(absl::string_view what, int count, int size) {
-  std::vector<int> shares;
-  for (int rank = 0; rank < size; ++rank) {
-    shares.push_back(ShareBegin(count, rank + 1, size) -
-                     ShareBegin(count, rank, size));
-  }
-  return absl::StrCat(what, " ", absl::StrJoin(shares, "+"));
-}
-
-// What --max_context has made of a rope that follows it.
-std::string RopeText(const ModelConfig& config) {
-  if (!FollowsLength(config.rope)) return "";
-  const int original = config.rope.original_max_position;
-  return config.max_context > original
-             ? absl::StrCat(", rope stretched beyond ", original)
-             : ", as trained: a larger --max_context stretches rope";
+                           const GpuRank* gpu, int64_t memory_bytes) {
+  return {.page_bytes = PageBytes(options, model, shard, gpu),
+          .page_size = options.page_size,
+          .num_pages = options.num_pages,
+          .memory_bytes = memory_bytes,
+          .max_sequences = options.max_sequences,
+          .max_context = options.max_context,
+          .usual_context = defaults.context,
+          .model_max_context = model.config.max_context};
 }
 
 v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
@@ -127,7 +131,8 @@ absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
+absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& asked) {
+  RankOptions options = asked;
   LOCKSTEP_ASSIGN_OR_RETURN(
       ModelFiles model,
       OpenModel(options.model, options.max_context, options.weights));
@@ -141,11 +146,16 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
       Shard shard,
       MakeShard(model.config, model.row_parallel_blocks, options.rank,
                 options.size, options.expert_parallel));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      RankDevice device,
+      ChooseDevice(options.device, options.local_index, model, shard,
+                   options.numerics, GpuOptions(options, /*num_pages=*/0)));
+  options.numerics = device.numerics;
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
-                            KvMemoryBytes(options, model));
+                            KvMemoryBytes(options, model, device));
   std::unique_ptr<Rank> rank(new Rank(options, std::move(model),
                                       std::move(defaults), std::move(shard),
-                                      kv_memory_bytes));
+                                      std::move(device.gpu), kv_memory_bytes));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->own_num_pages_, NumPages(rank->capacity_));
   LOCKSTEP_RETURN_IF_ERROR(rank->CheckMemory());
   rank->token_bytes_ = ReadTokenBytes(options.model);
@@ -156,20 +166,23 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& options) {
 }
 
 Rank::Rank(const RankOptions& options, ModelFiles model, ModelDefaults defaults,
-           Shard shard, int64_t kv_memory_bytes)
+           Shard shard, std::unique_ptr<GpuRank> gpu, int64_t kv_memory_bytes)
     : options_(options),
       model_(std::move(model)),
       defaults_(std::move(defaults)),
       shard_(std::move(shard)),
-      capacity_(
-          CapacityOf(options_, model_, defaults_, shard_, kv_memory_bytes)),
+      gpu_(std::move(gpu)),
+      capacity_(CapacityOf(options_, model_, defaults_, shard_, gpu_.get(),
+                           kv_memory_bytes)),
       collective_({.kind = options_.collective,
                    .rank = options_.rank,
                    .size = options_.size}) {}
 
 Rank::~Rank() = default;
 
+// A GPU's own is counted where its pages are.
 absl::Status Rank::CheckMemory() const {
+  if (gpu_ != nullptr) return absl::OkStatus();
   const int64_t working_bytes = ModelEngine::WorkingBytes(
       model_.config, shard_, EngineOptions(own_num_pages_));
   const bool is_asked_for =
@@ -186,7 +199,7 @@ ModelEngine::Options Rank::EngineOptions(int num_pages) const {
           .page_size = options_.page_size,
           .max_step_tokens = options_.max_step_tokens,
           .max_sequences = options_.max_sequences,
-          .max_logits_rows = std::max(options_.max_sequences, kLeastLogitsRows),
+          .max_logits_rows = MaxLogitsRows(options_),
           .arithmetic = options_.numerics.arithmetic,
           .kv_type = options_.numerics.kv_type,
           .grammars = grammars_.get(),
@@ -277,6 +290,15 @@ absl::Status Rank::MeetRanks(const v1::CollectiveAddress& others) {
 }
 
 absl::Status Rank::Load(const std::function<void(const std::string&)>& tell) {
+  if (gpu_ != nullptr) {
+    CudaEngineOptions options =
+        GpuOptions(options_, scheduler_options_.num_pages);
+    options.grammars = grammars_.get();
+    options.has_mask_thread = has_free_core_;
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        engine_, gpu_->MakeEngine(model_, shard_, options, pool_.get()));
+    return absl::OkStatus();
+  }
   absl::Time told = absl::Now();
   const auto on_layer = [&](int loaded, int layers) {
     if (tell == nullptr || absl::Now() - told < kTellEvery) return;
@@ -309,7 +331,8 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   info.mutable_weight_types()->Assign(model_.weight_types.begin(),
                                       model_.weight_types.end());
   info.set_fingerprint(GenerationFingerprint(
-      absl::StrCat(model_.fingerprint, " ", defaults_.sampling.ToString()),
+      absl::StrCat(model_.fingerprint, gpu_ == nullptr ? "" : " on a GPU", " ",
+                   defaults_.sampling.ToString()),
       options_.numerics,
       SumCuts(config, model_.row_parallel_blocks, options_.size,
               options_.expert_parallel)));
@@ -339,7 +362,7 @@ v1::ServerInfo Rank::server_info() const {
   info.set_num_pages(scheduler_options_.num_pages);
   info.set_max_step_tokens(scheduler_options_.max_step_tokens);
   info.set_max_sequences(scheduler_options_.max_sequences);
-  info.set_isa(ops_->isa());
+  info.set_isa(gpu_ == nullptr ? ops_->isa() : gpu_->name());
   info.set_threads_per_rank(threads_);
   info.set_arithmetic(options_.numerics.arithmetic_name());
   info.set_kv_cache_type(options_.numerics.kv_type_name());

@@ -25,6 +25,7 @@
 #include "worker/runtime/kv_capacity.h"
 #include "worker/runtime/numerics.h"
 #include "worker/runtime/rank_collective.h"
+#include "worker/runtime/rank_device.h"
 #include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
@@ -33,6 +34,7 @@ namespace lockstep {
 struct RankOptions {
   std::string model;  // a Hugging Face folder or a .gguf file
   WeightOptions weights = {};
+  DeviceChoice device = {};
   int rank = 0;
   int size = 1;                  // tensor parallel
   bool expert_parallel = false;  // ranks hold whole experts
@@ -125,7 +127,7 @@ class Rank {
 
  private:
   Rank(const RankOptions& options, ModelFiles model, ModelDefaults defaults,
-       Shard shard, int64_t kv_memory_bytes);
+       Shard shard, std::unique_ptr<GpuRank> gpu, int64_t kv_memory_bytes);
   void StartGrammars();
 
   absl::Status CheckMemory() const;
@@ -138,6 +140,7 @@ class Rank {
   const ModelFiles model_;
   const ModelDefaults defaults_;
   const Shard shard_;
+  const std::unique_ptr<GpuRank> gpu_;  // null: the CPU computes
   const KvCapacityInput capacity_;
   int own_num_pages_ = 0;
   int threads_ = 1;

@@ -8,7 +8,7 @@ extern "C" {
 // returns `code`; 0 ends it. An empty name: every call.
 void FakeCudaFail(const char* call, int nth, int code);
 
-// The call that last failed so; "" if none has since the last reset.
+// The call that was the first to fail so; "" if none has yet.
 const char* FakeCudaFailed();
 
 // Puts a launch on a stream, as "cuLaunchKernel": `kernel` is run, once, with

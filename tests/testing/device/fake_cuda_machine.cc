@@ -17,7 +17,7 @@ int Enter(const char* call) {
     --m.fails_in;
     return kSuccess;
   }
-  m.failed = call;
+  if (m.failed.empty()) m.failed = call;
   return m.code;
 }
 
@@ -26,6 +26,7 @@ extern "C" {
 void FakeCudaFail(const char* call, int nth, int code) {
   const std::lock_guard lock(machine().mutex);
   machine().failing = call;
+  machine().failed.clear();
   machine().fails_in = nth;
   machine().code = code;
 }

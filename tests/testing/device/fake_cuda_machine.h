@@ -32,7 +32,7 @@ struct Settings {
   std::minstd_rand random;
   std::string failing;
   int fails_in = 0, code = 0;
-  std::string failed;                  // the last call that did
+  std::string failed;                  // the first call that did
   int broken = 0;                      // by a kernel: what every call returns
   int nccl_rank = -1, nccl_error = 0;  // whose communicator fails, and how
 };

@@ -1,0 +1,58 @@
+#include "worker/device_flags.h"
+
+#include <absl/strings/str_cat.h>
+#include <gflags/gflags.h>
+
+DECLARE_string(kv_cache_type);
+
+DEFINE_string(device, "auto",
+              "What the model is computed on: cpu, cuda (a GPU, in a worker "
+              "built with --config=cuda) or auto (a GPU where there is one "
+              "that computes the model, else the CPU).");
+DEFINE_double(gpu_memory_utilization, 0.9,
+              "The share of a GPU's memory that may be in use, above 0 and at "
+              "most 1: what weights and workspaces leave of it is for KV "
+              "pages.");
+
+namespace lockstep {
+namespace {
+
+constexpr struct {
+  DeviceKind kind;
+  const char* name;
+} kKinds[] = {{DeviceKind::kCpu, "cpu"},
+              {DeviceKind::kCuda, "cuda"},
+              {DeviceKind::kAuto, "auto"}};
+
+}  // namespace
+
+absl::StatusOr<DeviceChoice> DeviceChoiceFromFlags() {
+  DeviceChoice choice;
+  choice.gpu_memory_utilization = FLAGS_gpu_memory_utilization;
+  choice.has_default_kv_type = FLAGS_kv_cache_type == "auto";
+  // So that NaN is refused as well.
+  if (!(FLAGS_gpu_memory_utilization > 0 &&
+        FLAGS_gpu_memory_utilization <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--gpu_memory_utilization is ", FLAGS_gpu_memory_utilization,
+        "; it must be above 0 and at most 1."));
+  }
+  for (const auto& [kind, name] : kKinds) {
+    if (FLAGS_device != name) continue;
+    choice.kind = kind;
+    return choice;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--device is \"", FLAGS_device, "\"; it must be cpu, cuda or auto."));
+}
+
+std::string ToString(const DeviceChoice& choice) {
+  std::string text;
+  for (const auto& [kind, name] : kKinds) {
+    if (choice.kind == kind) text = absl::StrCat("--device=", name);
+  }
+  return absl::StrCat(
+      text, " --gpu_memory_utilization=", choice.gpu_memory_utilization);
+}
+
+}  // namespace lockstep

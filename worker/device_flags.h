@@ -1,0 +1,18 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <string>
+
+#include "worker/runtime/rank_device.h"
+
+namespace lockstep {
+
+// From --device, --gpu_memory_utilization and whether --kv_cache_type is auto.
+// INVALID_ARGUMENT names the flag, its value and what it may be.
+absl::StatusOr<DeviceChoice> DeviceChoiceFromFlags();
+
+// "--device=auto …", as the flags say them.
+std::string ToString(const DeviceChoice& choice);
+
+}  // namespace lockstep

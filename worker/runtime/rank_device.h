@@ -1,0 +1,40 @@
+#pragma once
+
+#include <absl/status/statusor.h>
+
+#include <memory>
+
+#include "worker/cuda_engine/gpu_rank.h"
+#include "worker/model_spec/shard.h"
+#include "worker/runtime/numerics.h"
+#include "worker/weights/model_files.h"
+
+namespace lockstep {
+
+enum class DeviceKind { kCpu, kCuda, kAuto };
+
+// What a rank is to compute on: --device and what goes with it.
+struct DeviceChoice {
+  DeviceKind kind = DeviceKind::kCpu;
+  double gpu_memory_utilization = 0.9;
+  // --kv_cache_type is auto.
+  bool has_default_kv_type = true;
+};
+
+// What a rank computes on.
+struct RankDevice {
+  std::unique_ptr<GpuRank> gpu;  // null: the CPU
+  Numerics numerics;             // keys and values as they are kept there
+  int64_t kv_memory_bytes = 0;   // of a GPU: what is left for KV pages
+};
+
+// Takes the GPU `ordinal` where `choice` says so, or leaves it to this and the
+// GPU can compute the model; why it is not taken is logged. An error says why
+// it can not be, where it must.
+absl::StatusOr<RankDevice> ChooseDevice(const DeviceChoice& choice, int ordinal,
+                                        const ModelFiles& model,
+                                        const Shard& shard,
+                                        const Numerics& numerics,
+                                        const CudaEngineOptions& options);
+
+}  // namespace lockstep
