@@ -39,7 +39,7 @@ class EmbedBatchTest : public ::testing::Test {
     worker_.Start();
     groups_.Start([] {});
     Serve({&worker_});
-    spec_.each.worker_request_id = "w";
+    spec_.each.worker_request_id = "worker-request";
     spec_.each.model = {"fake", /*max_context_tokens=*/100, 259};
     spec_.each.embedding.emplace().set_dimensions(2);
   }
@@ -113,7 +113,7 @@ TEST_F(EmbedBatchTest, EachInputHasItsVectorInTheirOrder) {
     EXPECT_EQ(request.embedding().dimensions(), 2);
     EXPECT_FALSE(request.has_sampling());
     EXPECT_EQ(request.priority(), 7);
-    EXPECT_THAT(request.request_id(), HasSubstr("w-"));
+    EXPECT_THAT(request.request_id(), HasSubstr("worker-request-"));
   }
 }
 

@@ -36,7 +36,7 @@ def text(path):
 
 def is_test(path):
     """Whether a C++ file is of a test and so may include what tests include."""
-    return path.stem.endswith("_test") or path.parts[0] == "tests"
+    return path.stem.endswith(("_test", "_test_fixture")) or path.parts[0] == "tests"
 
 
 def targets(build_file):

@@ -17,6 +17,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PATH = re.compile(r"`([a-z][a-z0-9_]*/[A-Za-z0-9_/.]*(?:\.(?:h|cc|py|sh|proto|bzl)|/))`")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9_]{2,})\b")
 DEFINED_FLAG = re.compile(r"\bDEFINE_\w+\(\s*([a-z0-9_]+)")
+RIVAL = re.compile(r'(?<=--rival )"[^"]*"')  # a command with flags of its own
 OTHERS_FLAGS = {"config", "test_arg", "test_filter", "test_env", "test_output", "curses"}
 
 
@@ -67,7 +68,7 @@ class DocumentationTest(unittest.TestCase):
             if path.parts[0] in ("bench", "tools"):
                 known.update(FLAG.findall(checkout.text(path)))
         for document in documents():
-            for flag in FLAG.findall(checkout.text(document)):
+            for flag in FLAG.findall(RIVAL.sub("", checkout.text(document))):
                 # A switch may be turned off: --noNAME.
                 self.assertIn(
                     flag.removeprefix("no") if flag not in known else flag,

@@ -14,10 +14,10 @@ namespace lockstep {
 
 // The chain of digests by which ranks compare their states: each covers the
 // one before, the ids sampled and the embeddings made in the steps that were
-// committed since, and the plan. (The
-// messages are the step loop's to add, as the bytes they came in.) Page tables
-// enter page by page, each entry when a span first uses it and once more when
-// it was rewritten, so that a step costs what it changes.
+// committed since, and the plan. (The messages are the step loop's to add, as
+// the bytes they came in.) Page tables enter page by page, each entry when a
+// span first uses it and once more when it was rewritten, so that a step costs
+// what it changes.
 class PlanDigest {
  public:
   void AddResult(const StepPlan& plan, const StepResult& result);

@@ -73,8 +73,7 @@ class Scheduler {
   SchedulerStats stats() const;
 
   // free + cached + held + kept for steps in flight == all, no page twice, no
-  // lock that nobody holds.
-  // INTERNAL if not.
+  // lock that nobody holds. INTERNAL if not.
   absl::Status CheckConservation() const;
 
  private:
