@@ -66,7 +66,8 @@ class Client {
  private:
   bool MayFollowASummary(const grpc::Status& status) const;
   void Read();
-  void Count(const v1::WorkerGenerateResponse& message);
+  void Count(const v1::WorkerGenerateResponse& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const std::unique_ptr<v1::Worker::Stub> stub_;
