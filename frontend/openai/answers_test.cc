@@ -57,7 +57,7 @@ TEST_F(AnswersTest, AnswersAChatAsAWhole) {
               {"completion_tokens_details", {{"reasoning_tokens", 0}}}}}}));
   const auto request = worker_.requests()[0];
   EXPECT_EQ(request.sampling().max_tokens(), 4);
-  EXPECT_EQ(request.request_id(), answer.json["id"]);
+  EXPECT_EQ(request.request_id(), answer.json["id"].get<std::string>());
 }
 
 TEST_F(AnswersTest, StreamsAChat) {
