@@ -18,8 +18,8 @@ TEST(NoDriver, ALaunchFails) {
   }
   const float x = 1, weight = 1;
   float y = 0;
-  EXPECT_EQ(RmsNorm<float, float>({&x, &weight, 0, &y, 1, 1}, nullptr),
-            kCudaInsufficientDriver);
+  const RmsNormArgs<float, float> args = {&x, &weight, 0, &y, 1, 1};
+  EXPECT_EQ(RmsNorm(args, nullptr), kCudaInsufficientDriver);
 }
 
 }  // namespace
