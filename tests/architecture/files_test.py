@@ -22,6 +22,7 @@ HOSTS = re.compile("|".join(rf"\b{name}\.{end}\b" for name, end in REGISTRIES.it
 PATHS = re.compile(r"(?<![\w./$}])/(root|work|home|Users)/")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|DISABLED_\w+)\b")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|SleepFor)\b")
+SANITIZERS = re.compile(r"\b__SANITIZE_\w+")
 RAW_RULE = re.compile(r"^(?:native\.)?(cc_library|cc_binary|cc_test|sh_test|py_test)\(", re.MULTILINE)
 
 
@@ -62,6 +63,10 @@ class FilesTest(unittest.TestCase):
     def test_no_test_sleeps(self):
         tests = [path for path in checkout.files("*.h", "*.cc") if checkout.is_test(path)]
         self.assert_nowhere(SLEEP, tests, "sleeps instead of waiting for something")
+
+    def test_sanitizers_are_asked_for_as_every_compiler_tells_them(self):
+        ours = [path for path in checkout.files("*.h", "*.cc") if path.parts[0] != "kernels"]
+        self.assert_nowhere(SANITIZERS, ours, "is gcc's alone: take ABSL_HAVE_…_SANITIZER")
 
     def test_targets_are_made_by_our_macros(self):
         for path in checkout.files("BUILD.bazel"):

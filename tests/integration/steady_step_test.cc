@@ -3,6 +3,7 @@
 // whole loop runs here, over a small model and without gRPC; this program
 // replaces malloc and the locks to count.
 
+#include <absl/base/config.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/synchronization/notification.h>
 #include <dlfcn.h>
@@ -62,7 +63,8 @@ Function Hidden(const char* name) {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
+    !defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr bool kCounts = true;
 
 extern "C" {

@@ -1,5 +1,6 @@
 #include "tests/simulation/surroundings.h"
 
+#include <absl/base/config.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -23,7 +24,7 @@ std::vector<bool> OrderOfAddresses(uint64_t seed) {
 }
 
 TEST(Surroundings, MemoryLiesInAnotherOrder) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's memory has an order of its own.";
 #endif
   EXPECT_NE(OrderOfAddresses(1), OrderOfAddresses(2));

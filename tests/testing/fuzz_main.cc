@@ -2,11 +2,13 @@
 // line, then seeded mutations of them for a fixed number of runs. Set
 // LOCKSTEP_FUZZ_SEED to repeat a run, LOCKSTEP_FUZZ_RUNS for a longer one.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -21,10 +23,12 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// Copies the input, so that a read past its end is seen by AddressSanitizer.
+// Copies the input, so that a read past its end is seen by AddressSanitizer. As
+// libFuzzer's, an empty one has an address too.
 void Run(const Input& input) {
-  const Input copy(input);
-  LLVMFuzzerTestOneInput(copy.data(), copy.size());
+  const auto copy = std::make_unique<uint8_t[]>(input.size());
+  std::copy(input.begin(), input.end(), copy.get());
+  LLVMFuzzerTestOneInput(copy.get(), input.size());
 }
 
 void MutateOnce(Input& input, const std::vector<Input>& corpus,

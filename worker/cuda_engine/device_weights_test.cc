@@ -1,5 +1,6 @@
 #include "worker/cuda_engine/device_weights.h"
 
+#include <absl/base/config.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -149,7 +150,7 @@ int64_t MemoryKib(const std::string& field) {
 }
 
 TEST_F(DeviceWeightsTest, TakeTwoBuffersOfTheHostAtMost) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "a sanitizer's shadow is memory, too";
 #endif
   TinyModel tiny;

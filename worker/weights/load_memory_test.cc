@@ -1,3 +1,4 @@
+#include <absl/base/config.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace lockstep {
 namespace {
 
 TEST(LoadWeights, TakesTheMemoryOfWhatIsPackedAndOfATensorAtMost) {
-#ifdef __SANITIZE_THREAD__
+#ifdef ABSL_HAVE_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer's shadow of memory is several times as big";
 #endif
   lockstep::testing::TinyModel tiny;
