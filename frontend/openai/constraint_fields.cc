@@ -72,7 +72,8 @@ Result ResponseFormat(const std::string& field, const Ordered& value) {
   if (!format.is_object()) {
     return FieldError(field + ".json_schema", json(format), "an object");
   }
-  FieldReader reader(json(format), field + ".json_schema.");
+  const json fields(format);
+  FieldReader reader(fields, field + ".json_schema.");
   // All answers are as strict as strict asks for.
   reader.Bool("strict");
   reader.String("name");

@@ -29,6 +29,8 @@ class FieldReader {
 
   // `prefix` goes before the names in errors: "messages[2].".
   explicit FieldReader(const Json& object, std::string prefix = "");
+  // Nor may it be a copy that is gone with the line.
+  explicit FieldReader(Json&& object, std::string prefix = "") = delete;
 
   // Null where the field is not there, or null.
   const Json* Find(absl::string_view name) const;

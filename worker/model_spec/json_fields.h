@@ -24,6 +24,8 @@ namespace lockstep {
 class JsonFields {
  public:
   JsonFields(const nlohmann::json& object, std::string path);
+  // Nor may it be a copy that is gone with the line.
+  JsonFields(nlohmann::json&& object, std::string path) = delete;
 
   const std::string& path() const { return path_; }
 
