@@ -378,6 +378,7 @@ TEST(LoadWeights, RefusesASourceThatDoesNotFitTheConfig) {
   auto model = OpenModel(path);
   ASSERT_TRUE(model.ok()) << model.status();
   model->config.num_layers = 3;
+  model->config.layers.resize(3);
   const Shard shard = *MakeShard(model->config, {}, 0, 1);
   EXPECT_EQ(LoadWeights(*model->tensors, model->config, shard).status().code(),
             absl::StatusCode::kInvalidArgument);
