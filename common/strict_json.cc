@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace lockstep {
 namespace {
 
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 32;
 // Of the parser's words, which quote what it was reading: a number or a string,
@@ -31,6 +33,12 @@ std::string CutError(const std::string& words) {
 // object ends, which takes time that grows with the square of a text.
 class Builder : public nlohmann::json_sax<json> {
  public:
+  // Everything; or, with `keys`, its keys as well, in the order in which they
+  // come; or, with `only`, of an object no member but the one of this name.
+  explicit Builder(std::vector<std::string>* keys = nullptr,
+                   std::optional<absl::string_view> only = std::nullopt)
+      : keys_(keys), only_(only) {}
+
   json& value() { return value_; }
   // What is wrong, after the name of the text.
   const std::string& error() const { return error_; }
@@ -56,6 +64,14 @@ class Builder : public nlohmann::json_sax<json> {
   bool end_array() override { return Close(); }
 
   bool key(string_t& key) override {
+    if (only_.has_value() && open_.size() == 1) {
+      skips_ = key != *only_;
+      if (skips_) {
+        member_ = &skipped_;
+        return true;
+      }
+    }
+    if (keys_ != nullptr && !skips_) keys_->push_back(key);
     auto& members = open_.back()->get_ref<json::object_t&>();
     const auto [member, is_new] = members.emplace(key, nullptr);
     member_ = &member->second;
@@ -105,11 +121,51 @@ class Builder : public nlohmann::json_sax<json> {
     return false;
   }
 
+  std::vector<std::string>* keys_;
+  std::optional<absl::string_view> only_;
   json value_;
+  json skipped_;             // the last of the members that are left out
+  bool skips_ = false;       // within one
   std::vector<json*> open_;  // each in the one before it
   json* member_ = nullptr;   // of the innermost one, whose key came last
   std::string error_;
 };
+
+using Keys = std::vector<std::string>;
+
+// Takes `value` apart. `key` is the first of its keys in the order of the text,
+// and is moved behind its last. Objects get their size first: growing, they
+// would copy what they hold.
+ordered_json InOrder(json value, Keys::iterator* key) {
+  if (value.is_array()) {
+    ordered_json items = ordered_json::array();
+    items.get_ref<ordered_json::array_t&>().reserve(value.size());
+    for (json& item : value) items.push_back(InOrder(std::move(item), key));
+    return items;
+  }
+  if (!value.is_object()) return ordered_json(std::move(value));
+  ordered_json object = ordered_json::object();
+  auto& members = object.get_ref<ordered_json::object_t&>();
+  members.reserve(value.size());
+  for (size_t i = 0; i < value.size(); ++i) {
+    std::string& name = *(*key)++;
+    json member = std::move(value[name]);
+    members.emplace_back(std::move(name), InOrder(std::move(member), key));
+  }
+  return object;
+}
+
+absl::StatusOr<ordered_json> ParseInOrder(
+    absl::string_view text, const std::string& name,
+    std::optional<absl::string_view> only) {
+  Keys keys;
+  Builder builder(&keys, only);
+  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
+    return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
+  }
+  Keys::iterator key = keys.begin();
+  return InOrder(std::move(builder.value()), &key);
+}
 
 }  // namespace
 
@@ -120,6 +176,20 @@ absl::StatusOr<json> ParseStrictJson(absl::string_view text,
     return std::move(builder.value());
   }
   return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
+}
+
+absl::StatusOr<ordered_json> ParseOrderedJson(absl::string_view text,
+                                              const std::string& name) {
+  return ParseInOrder(text, name, std::nullopt);
+}
+
+absl::StatusOr<ordered_json> ParseOrderedMember(absl::string_view text,
+                                                absl::string_view member,
+                                                const std::string& name) {
+  LOCKSTEP_ASSIGN_OR_RETURN(ordered_json object,
+                            ParseInOrder(text, name, member));
+  if (!object.is_object() || object.empty()) return ordered_json();
+  return std::move(object.front());
 }
 
 absl::StatusOr<json> ReadStrictJson(const std::string& path) {

@@ -76,6 +76,50 @@ TEST(StrictJson, ManyObjectsTakeNoLongerThanOtherValues) {
   EXPECT_EQ(ParseStrictJson(members + "}", "f.json")->size(), 1'000'000);
 }
 
+TEST(StrictJson, KeysMayKeepTheirOrder) {
+  const std::string text =
+      R"({"z":1,"a":[{"c":"x","b":[]},null,{"b":{},"a":-2.5}],"m":{"y":true,"x":{"":0}}})";
+  EXPECT_EQ(ParseOrderedJson(text, "f")->dump(), text);
+  for (const char* value : {"7", "[]", "{}", "\"a\"", "null"}) {
+    EXPECT_EQ(ParseOrderedJson(value, "f")->dump(), value);
+  }
+  for (const std::string& bad : {std::string(R"([{"a": 1, "a": 2}])"),
+                                 NestedObjects(33), std::string("{\"a\": 1")}) {
+    EXPECT_EQ(ParseOrderedJson(bad, "f").status(),
+              ParseStrictJson(bad, "f").status());
+  }
+}
+
+TEST(StrictJson, AMemberIsReadWithoutTheOthers) {
+  const std::string text =
+      R"({"a":{"z":1,"b":{"a":2}},"b":{"z":[{"y":0,"b":1}],"a":"b"},"c":[1]})";
+  const auto member = [&](absl::string_view name) {
+    return ParseOrderedMember(text, name, "f")->dump();
+  };
+  EXPECT_EQ(member("a"), R"({"z":1,"b":{"a":2}})");
+  EXPECT_EQ(member("b"), R"({"z":[{"y":0,"b":1}],"a":"b"})");
+  EXPECT_EQ(member("c"), "[1]");
+  EXPECT_EQ(member("z"), "null");
+  EXPECT_EQ(ParseOrderedMember("[1]", "a", "f")->dump(), "null");
+}
+
+// Each would take hours if a key were compared with all before it, or an
+// object's end looked through what the object lies in.
+TEST(StrictJson, KeepingTheOrderTakesNoLonger) {
+  std::string items = "[", members = "{";
+  for (int i = 0; i < 1'000'000; ++i) {
+    items += i == 0 ? "{}" : ",{}";
+    members += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":{}";
+  }
+  items += "]";
+  members += "}";
+  EXPECT_EQ(ParseOrderedJson(items, "f")->size(), 1'000'000);
+  EXPECT_EQ(ParseOrderedJson(members, "f")->size(), 1'000'000);
+  const std::string object = "{\"before\":" + members + ",\"a\":" + items + "}";
+  EXPECT_EQ(ParseOrderedMember(object, "a", "f")->size(), 1'000'000);
+  EXPECT_EQ(ParseOrderedMember(object, "before", "f")->size(), 1'000'000);
+}
+
 TEST(StrictJson, WhatIsWrongIsNotRepeatedWhole) {
   const std::string digits(1 << 20, '9'), open = "\"" + digits;
   for (const std::string& text : {digits, "[-" + digits + "]", open}) {

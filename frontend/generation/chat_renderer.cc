@@ -2,6 +2,7 @@
 
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/str_join.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,9 +18,9 @@ using Json = nlohmann::ordered_json;
 // As an object, where it is one and the template wants it so.
 Json Arguments(const std::string& arguments, const ChatFormat& format) {
   if (format.arguments_are_text) return arguments;
-  const auto object = ParseStrictJson(arguments, "arguments");
+  auto object = ParseOrderedJson(arguments, "arguments");
   if (!object.ok() || !object->is_object()) return arguments;
-  return Json::parse(arguments);  // with the keys as they came
+  return *std::move(object);
 }
 
 Json ToolCallJson(const ToolCall& call, const ChatFormat& format) {
@@ -57,15 +58,21 @@ std::string ChatContext(const ChatPrompt& chat, const ChatFormat& format) {
   for (const ChatTurn& turn : chat.messages) {
     messages.push_back(MessageJson(turn, format));
   }
-  Json context = {{"messages", std::move(messages)},
-                  {"add_generation_prompt", chat.add_generation_prompt}};
-  for (const Tool& tool : chat.tools) {
-    context["tools"].push_back(Json::parse(tool.json));
+  const Json context = {{"messages", std::move(messages)},
+                        {"add_generation_prompt", chat.add_generation_prompt}};
+  std::string text =
+      context.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();
+  // What follows is JSON as it is.
+  if (!chat.tools.empty()) {
+    const auto append = [](std::string* out, const Tool& tool) {
+      out->append(tool.json);
+    };
+    absl::StrAppend(&text, ",\"tools\":[",
+                    absl::StrJoin(chat.tools, ",", append), "]");
   }
-  if (!chat.template_arguments.empty()) {
-    context.update(Json::parse(chat.template_arguments));
-  }
-  return context.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (chat.template_arguments.empty()) return text + "}";
+  return absl::StrCat(text, ",", chat.template_arguments.substr(1));
 }
 
 // Cuts what the template wrote after the last message, as Hugging Face does:

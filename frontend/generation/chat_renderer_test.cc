@@ -98,6 +98,35 @@ TEST(ChatRenderer, ArgumentsThatAreNoObjectStayAText) {
   }
 }
 
+// {"0":0,…}. A time that grows with the square of the keys would be hours.
+std::string ManyKeys() {
+  std::string json;
+  for (int i = 0; i < 1'000'000; ++i) {
+    json += (i == 0 ? "{\"" : ",\"") + std::to_string(i) + "\":0";
+  }
+  return json + "}";
+}
+
+TEST(ChatRenderer, ObjectsMayHaveManyKeys) {
+  const std::string many = ManyKeys();
+  ChatPrompt chat = {{{"user", "hi"}}};
+  chat.template_arguments = many;
+  EXPECT_EQ(Context(chat), R"({"messages":[{"role":"user","content":"hi"}],)"
+                           R"("add_generation_prompt":true,)" +
+                               many.substr(1));
+  chat = {{{"user", "hi"}}};
+  chat.tools = {{"f", many}};
+  EXPECT_EQ(Context(chat), R"({"messages":[{"role":"user","content":"hi"}],)"
+                           R"("add_generation_prompt":true,"tools":[)" +
+                               many + "]}");
+  chat = {{{"assistant", "so"}}};
+  chat.messages[0].tool_calls = {{"", "f", many}};
+  EXPECT_EQ(Context(chat),
+            R"({"messages":[{"role":"assistant","content":"so","tool_calls":[)"
+            R"({"type":"function","function":{"name":"f","arguments":)" +
+                many + R"(}}]}],"add_generation_prompt":true})");
+}
+
 TEST(ChatRenderer, ArgumentsAreVariablesOfTheTemplate) {
   ChatPrompt chat = {{{"user", "hi"}}};
   chat.template_arguments = R"({"add_generation_prompt": false})";

@@ -37,7 +37,7 @@ struct ChatTurn {
 
 struct Tool {
   std::string name;
-  // All of it, as OpenAI's API describes tools, and templates show them.
+  // All of it, as OpenAI's API describes tools, and templates show them: JSON.
   std::string json;
   // The JSON schema of its arguments; empty: there are none.
   std::string parameters = {};
@@ -50,7 +50,8 @@ struct ChatPrompt {
   bool add_generation_prompt = true;
   // The prompt ends within the last message, for the model to go on with.
   bool continue_final_message = false;
-  // Further variables of the template, a JSON object; empty: none.
+  // Further variables of the template, a JSON object that has some; empty:
+  // none.
   std::string template_arguments = {};
   // That the model may call; if there are any, the answer is read for calls.
   std::vector<Tool> tools = {};

@@ -39,8 +39,7 @@ ChatTurn FromMessage(const v1::ChatMessage& message) {
 absl::StatusOr<Json> ParseJson(const std::string& text, const char* field,
                                bool (Json::*is_good)() const,
                                absl::string_view what_it_must_be) {
-  LOCKSTEP_RETURN_IF_ERROR(ParseStrictJson(text, field).status());
-  Json json = Json::parse(text);
+  LOCKSTEP_ASSIGN_OR_RETURN(Json json, ParseOrderedJson(text, field));
   if ((json.*is_good)()) return json;
   return absl::InvalidArgumentError(
       absl::StrCat(field, " is no ", what_it_must_be, "."));

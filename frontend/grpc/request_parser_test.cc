@@ -1,5 +1,6 @@
 #include "frontend/grpc/request_parser.h"
 
+#include <absl/strings/str_cat.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -106,6 +107,38 @@ TEST(RequestParser, AChatHasToolsAndWhatCameOfThem) {
   EXPECT_FALSE(chat.add_generation_prompt);
 }
 
+// A time that grows with the square of the keys would be hours.
+TEST(RequestParser, ObjectsMayHaveManyKeys) {
+  std::string many;
+  for (int i = 0; i < 300'000; ++i) {
+    absl::StrAppend(&many, i == 0 ? "{\"" : ",\"", i, "\":0");
+  }
+  many += "}";
+  v1::GenerateRequest request;
+  auto* chat = request.mutable_chat();
+  auto* message = chat->add_messages();
+  message->set_role("user");
+  message->set_content("hi");
+  auto* tool = chat->add_tools();
+  tool->set_name("f");
+  tool->set_parameters(many);
+  chat->set_template_arguments(many);
+  chat->set_documents("[" + many + "]");
+  request.mutable_structured_output()->set_json_schema(many);
+  ServedModel model = kModel;
+  model.max_context_tokens = 100'000;
+  const auto spec = ParseGenerateRequest(request, model);
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const auto& prompt = std::get<ChatPrompt>(spec->prompt.prompt);
+  EXPECT_EQ(prompt.tools[0].json.size(),
+            many.size() + absl::string_view(
+                              R"({"type":"function","function":{"name":"f",)"
+                              R"("parameters":}})")
+                              .size());
+  EXPECT_EQ(prompt.template_arguments.size(),
+            2 * many.size() + absl::string_view(R"(,"documents":[])").size());
+}
+
 TEST(RequestParser, AModelThatMayNotCallIsNotToldOfTools) {
   const auto spec = Parse(
       "chat { messages { role: 'user' content: 'hi' } tools { name: 'f' } } "
@@ -206,10 +239,9 @@ TEST(RequestParser, ReadsWhichToolMustBeCalled) {
   EXPECT_EQ(prompt(Parse(chat)).tools[0].parameters, "{}");
   EXPECT_FALSE(prompt(Parse(chat)).tools[1].is_strict);
   EXPECT_TRUE(prompt(Parse(chat + "tool_choice: REQUIRED")).must_call);
-  EXPECT_EQ(
-      prompt(Parse(chat + "tool_choice: REQUIRED required_tool: 'g'"))
-          .required_tool,
-      "g");
+  EXPECT_EQ(prompt(Parse(chat + "tool_choice: REQUIRED required_tool: 'g'"))
+                .required_tool,
+            "g");
   EXPECT_EQ(Parse(chat + "tool_choice: REQUIRED required_tool: 'h'").status(),
             absl::InvalidArgumentError("required_tool is \"h\"; it must be "
                                        "the name of one of the tools."));

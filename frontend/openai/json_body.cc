@@ -68,16 +68,7 @@ absl::StatusOr<json> ParseBody(absl::string_view body) {
 
 nlohmann::ordered_json OrderedMember(absl::string_view body,
                                      absl::string_view name) {
-  using Ordered = nlohmann::ordered_json;
-  // What it returns false for is not kept.
-  const auto keeps = [name](int depth, Ordered::parse_event_t event,
-                            const Ordered& parsed) {
-    return depth != 1 || event != Ordered::parse_event_t::key ||
-           parsed.get_ref<const std::string&>() == name;
-  };
-  Ordered object = Ordered::parse(body.begin(), body.end(), keeps);
-  const auto found = object.find(std::string(name));
-  return found == object.end() ? Ordered() : std::move(*found);
+  return ParseOrderedMember(body, name, "the body").value();
 }
 
 }  // namespace lockstep::openai

@@ -14,7 +14,7 @@ absl::StatusOr<nlohmann::json> ParseBody(absl::string_view body);
 
 // One member of a body that ParseBody took, with the keys of its objects in the
 // order in which the client wrote them: chat templates show them so. Null where
-// there is none.
+// there is none. REQUIRES: ParseBody took it.
 nlohmann::ordered_json OrderedMember(absl::string_view body,
                                      absl::string_view name);
 

@@ -35,14 +35,47 @@ TEST(Tools, ToolsKeepTheOrderOfTheirKeys) {
   EXPECT_EQ(chat.template_arguments, R"({"z":1,"y":2})");
 }
 
+// A time that grows with the square of the keys would be hours.
+TEST(Tools, ObjectsMayHaveManyKeys) {
+  std::string many;
+  for (int i = 0; i < 500'000; ++i) {
+    absl::StrAppend(&many, i == 0 ? "{\"" : ",\"", i, "\":0");
+  }
+  many += "}";
+  const std::string function = absl::StrCat(
+      R"({"type":"function","function":{"name":"f","parameters":)", many, "}}");
+  const auto chat = [&](const std::string& members) {
+    const Parsed parsed = ParseForTest(
+        kChat,
+        absl::StrCat(R"({"messages":[{"role":"user","content":"hi"}],)",
+                     members, "}"),
+        100'000);
+    EXPECT_TRUE(parsed.status.ok()) << parsed.status;
+    return parsed.spec;
+  };
+  const auto prompt = [](const GenerateSpec& spec) {
+    return std::get<ChatPrompt>(spec.prompt.prompt);
+  };
+  EXPECT_TRUE(
+      prompt(chat(absl::StrCat(R"("tools":[)", function, "]"))).tools[0].json ==
+      function);
+  EXPECT_TRUE(prompt(chat(absl::StrCat(R"("chat_template_kwargs":)", many)))
+                  .template_arguments == many);
+  EXPECT_TRUE(prompt(chat(absl::StrCat(R"("documents":[)", many, "]")))
+                  .template_arguments ==
+              absl::StrCat(R"({"documents":[)", many, "]}"));
+  EXPECT_TRUE(std::get<JsonSchema>(
+                  chat(absl::StrCat(R"("guided_json":)", many)).constraint)
+                  .text == many);
+}
+
 TEST(Tools, WhatMustBeCalledIsKnown) {
-  const json tools = {
-      {{"type", "function"},
-       {"function",
-        {{"name", "f"},
-         {"strict", true},
-         {"parameters", {{"type", "object"}}}}}},
-      {{"type", "function"}, {"function", {{"name", "g"}}}}};
+  const json tools = {{{"type", "function"},
+                       {"function",
+                        {{"name", "f"},
+                         {"strict", true},
+                         {"parameters", {{"type", "object"}}}}}},
+                      {{"type", "function"}, {"function", {{"name", "g"}}}}};
   const auto chat = [&](const json& choice) {
     json request = LeastRequest(kChat);
     request["tools"] = tools;

@@ -5,13 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/strict_json.h"
+
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A space, or a line break with an indent, where there is any; as the worker has
-// it for a schema alone.
+// A space, or a line break with an indent, where there is any; as the worker
+// has it for a schema alone.
 constexpr char kJsonSpace[] = R"( |\n[ \t]{0,32})";
 
 std::string Dump(const Json& json) {
@@ -57,7 +59,7 @@ std::string LarkRegex(absl::string_view regex) {
 }
 
 std::string LarkJson(const std::string& schema) {
-  Json json = Json::parse(schema);
+  Json json = ParseOrderedJson(schema, "schema").value();
   json["x-guidance"] = {{"whitespace_pattern", kJsonSpace}};
   return absl::StrCat("%json ", Dump(json));
 }

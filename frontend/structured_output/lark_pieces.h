@@ -15,7 +15,8 @@ std::string LarkText(absl::string_view text);
 // say nothing and are left out.
 std::string LarkRegex(absl::string_view regex);
 
-// %json {…}, with white space that has an end. REQUIRES: JSON, an object.
+// %json {…}, with white space that has an end. REQUIRES: an object
+// that ParseStrictJson takes.
 std::string LarkJson(const std::string& schema);
 
 }  // namespace lockstep

@@ -4,9 +4,13 @@
 #include <absl/strings/str_join.h>
 #include <glog/logging.h>
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "common/strict_json.h"
 #include "frontend/structured_output/lark_pieces.h"
 
 namespace lockstep {
@@ -46,12 +50,11 @@ CallRules Hermes(const std::vector<CallableTool>& tools, const MarkIds& marks,
   const std::string close = LarkMark("</tool_call>", marks);
   const std::string more = absl::StrCat("(\"\\n\" ", open, " block)*");
   return {.lead = "<tool_call>",
-          .rules = absl::StrCat(
-              "calls: block ", several ? more : "", "\n",
-              "block: \"\\n\" call \"\\n\" ", close, "\n",
-              CallRule(tools, [](const CallableTool& tool) {
-                return ObjectOf(tool, "arguments");
-              }))};
+          .rules = absl::StrCat("calls: block ", several ? more : "", "\n",
+                                "block: \"\\n\" call \"\\n\" ", close, "\n",
+                                CallRule(tools, [](const CallableTool& tool) {
+                                  return ObjectOf(tool, "arguments");
+                                }))};
 }
 
 CallRules Llama3Json(const std::vector<CallableTool>& tools, bool several) {
@@ -69,11 +72,11 @@ CallRules Mistral(const std::vector<CallableTool>& tools, const MarkIds& marks,
   constexpr absl::string_view kOpen = "[TOOL_CALLS]";
   if (!marks.contains("[ARGS]")) {
     return {.lead = std::string(kOpen),
-            .rules = absl::StrCat(
-                "calls: \"[\" ", Row("call", "\", \"", several), " \"]\"\n",
-                CallRule(tools, [](const CallableTool& tool) {
-                  return ObjectOf(tool, "arguments");
-                }))};
+            .rules = absl::StrCat("calls: \"[\" ",
+                                  Row("call", "\", \"", several), " \"]\"\n",
+                                  CallRule(tools, [](const CallableTool& tool) {
+                                    return ObjectOf(tool, "arguments");
+                                  }))};
   }
   const std::string arguments = LarkMark("[ARGS]", marks);
   return {.lead = std::string(kOpen),
@@ -100,45 +103,65 @@ CallRules DeepSeek(const std::vector<CallableTool>& tools,
                         LarkText(tool.name + "\n```json\n"), " ",
                         LarkArguments(tool), " \"\\n```\"");
   };
-  return {.lead = "<｜tool▁calls▁begin｜>",
-          .rules = absl::StrCat(
-              "calls: ",
-              Row("block", dialect.is_fenced ? "\"\\n\"" : "", several), " ",
-              mark("<｜tool▁calls▁end｜>"), "\n",
-              "block: ", mark("<｜tool▁call▁begin｜>"), " call ",
-              mark("<｜tool▁call▁end｜>"), "\n", CallRule(tools, call))};
+  return {
+      .lead = "<｜tool▁calls▁begin｜>",
+      .rules = absl::StrCat(
+          "calls: ", Row("block", dialect.is_fenced ? "\"\\n\"" : "", several),
+          " ", mark("<｜tool▁calls▁end｜>"), "\n",
+          "block: ", mark("<｜tool▁call▁begin｜>"), " call ",
+          mark("<｜tool▁call▁end｜>"), "\n", CallRule(tools, call))};
 }
 
-// The schema of one property, with the definitions that it may refer to.
-std::string PropertySchema(const Json& schema, const Json& property) {
-  Json own = property.is_object() ? property : Json::object();
+Json Parameters(const CallableTool& tool) {
+  return ParseOrderedJson(tool.parameters, tool.name).value();
+}
+
+// Longer rules than any worker takes, which would only cost memory.
+constexpr size_t kMaxRulesBytes = 1 << 20;
+
+// The members of a schema that its properties may refer to.
+Json DefinitionsOf(const Json& schema) {
+  Json definitions = Json::object();
   for (const char* key : {"$defs", "definitions"}) {
-    if (schema.contains(key)) own[key] = schema[key];
+    const auto found = schema.find(key);
+    if (found != schema.end()) definitions[key] = *found;
   }
+  return definitions;
+}
+
+std::string PropertySchema(const Json& property, const Json& definitions) {
+  Json own = property.is_object() ? property : Json::object();
+  own.update(definitions);
   return own.dump();
 }
 
-bool IsRequired(const Json& schema, const std::string& key) {
-  for (const Json& required : schema.value("required", Json::array())) {
-    if (required == key) return true;
+std::set<std::string> RequiredOf(const Json& schema) {
+  std::set<std::string> keys;
+  const auto required = schema.find("required");
+  if (required == schema.end()) return keys;
+  for (const Json& key : *required) {
+    if (key.is_string()) keys.insert(key.get<std::string>());
   }
-  return false;
+  return keys;
 }
 
 // name=value, in the order of the schema; those that are not required may be
-// left out.
+// left out. Cut where it is too long in any case.
 //
 //   p0: "a=" … p1 | p1         what follows nothing
 //   q0: ", a=" … q1 | q1       what follows an argument
 std::string KeywordRules(const std::string& prefix, const Json& schema) {
   const Json properties = schema.value("properties", Json::object());
+  const Json definitions = DefinitionsOf(schema);
+  const std::set<std::string> required = RequiredOf(schema);
   std::string rules;
   int i = 0;
   for (const auto& [key, property] : properties.items()) {
+    if (rules.size() > kMaxRulesBytes) break;
     const std::string value =
-        absl::StrCat(" ", LarkJson(PropertySchema(schema, property)), " ",
+        absl::StrCat(" ", LarkJson(PropertySchema(property, definitions)), " ",
                      prefix, "q", i + 1);
-    const bool may_miss = !IsRequired(schema, key);
+    const bool may_miss = required.count(key) == 0;
     const auto rule = [&](absl::string_view name, absl::string_view before) {
       absl::StrAppend(&rules, prefix, name, i, ": ",
                       LarkText(absl::StrCat(before, key, "=")), value);
@@ -155,18 +178,17 @@ std::string KeywordRules(const std::string& prefix, const Json& schema) {
 }
 
 CallRules Pythonic(const std::vector<CallableTool>& tools, bool several) {
-  std::string rules = absl::StrCat("calls: \"[\" ",
-                                   Row("call", "\", \"", several), " \"]\"\n");
+  std::string rules =
+      absl::StrCat("calls: \"[\" ", Row("call", "\", \"", several), " \"]\"\n");
   int i = 0;
   std::vector<std::string> calls;
   for (const CallableTool& tool : tools) {
     const std::string prefix = absl::StrCat("f", i++);
-    const Json schema = tool.parameters.empty()
-                            ? Json::object()
-                            : Json::parse(tool.parameters);
+    const Json schema =
+        tool.parameters.empty() ? Json::object() : Parameters(tool);
     absl::StrAppend(&rules, KeywordRules(prefix, schema));
-    calls.push_back(absl::StrCat(LarkText(tool.name + "("), " ", prefix, "p0 ",
-                                 "\")\""));
+    calls.push_back(
+        absl::StrCat(LarkText(tool.name + "("), " ", prefix, "p0 ", "\")\""));
   }
   return {.bare_start = '[',
           .rules =
@@ -182,10 +204,9 @@ std::string LarkMark(absl::string_view mark, const MarkIds& ids) {
 }
 
 std::string LarkArguments(const CallableTool& tool) {
-  Json schema = tool.parameters.empty()
-                    ? Json{{"properties", Json::object()},
-                           {"additionalProperties", false}}
-                    : Json::parse(tool.parameters);
+  Json schema = tool.parameters.empty() ? Json{{"properties", Json::object()},
+                                               {"additionalProperties", false}}
+                                        : Parameters(tool);
   if (!schema.contains("type")) schema["type"] = "object";
   return LarkJson(schema.dump());
 }

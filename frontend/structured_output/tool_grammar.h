@@ -15,7 +15,8 @@ namespace lockstep {
 // A tool as a call of it must be.
 struct CallableTool {
   std::string name;
-  // A JSON schema of its arguments, an object; empty: there are none.
+  // A JSON schema of its arguments, an object that ParseStrictJson takes;
+  // empty: there are none.
   std::string parameters;
 };
 

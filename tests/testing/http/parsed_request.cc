@@ -20,9 +20,10 @@ json LeastRequest(Endpoint endpoint) {
   }
 }
 
-ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body) {
+ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body,
+                           uint32_t max_context) {
   UnknownFields unknown;
-  RequestContext context = {{"tiny", 1000, 300, "0123456789abcdef0123"},
+  RequestContext context = {{"tiny", max_context, 300, "0123456789abcdef0123"},
                             "req-1",
                             /*has_request_id=*/false,
                             /*now_s=*/0,

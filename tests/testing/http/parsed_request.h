@@ -25,8 +25,9 @@ struct ParsedForTest {
 // The shortest request that there is.
 nlohmann::json LeastRequest(Endpoint endpoint);
 
-// For a model "tiny" with 1000 tokens of context and 300 ids, that makes
+// For a model "tiny" with this many tokens of context and 300 ids, that makes
 // embeddings.
-ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body);
+ParsedForTest ParseForTest(Endpoint endpoint, const std::string& body,
+                           uint32_t max_context = 1000);
 
 }  // namespace lockstep::openai
