@@ -174,18 +174,18 @@ struct Parts {
 absl::StatusOr<Parts> ByteLevelParts(const GgufFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view pre,
                             file.GetString("tokenizer.ggml.pre"));
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto* splitting, FindGgufSplitting(pre));
+  LOCKSTEP_ASSIGN_OR_RETURN(GgufSplitting splitting, FindGgufSplitting(pre));
   LOCKSTEP_ASSIGN_OR_RETURN(Json merges, ReadMerges(file));
-  return Parts{.normalizer = Json::parse(splitting->normalizer),
-               .pre_tokenizer = Json::parse(splitting->pre_tokenizer),
+  return Parts{.normalizer = std::move(splitting.normalizer),
+               .pre_tokenizer = std::move(splitting.pre_tokenizer),
                .decoder = {{"type", "ByteLevel"},
                            {"add_prefix_space", false},
                            {"trim_offsets", true},
                            {"use_regex", true}},
                .model = {{"type", "BPE"},
-                         {"ignore_merges", splitting->ignore_merges},
+                         {"ignore_merges", splitting.ignore_merges},
                          {"merges", std::move(merges)}},
-               .add_bos_token = splitting->add_bos_token};
+               .add_bos_token = splitting.add_bos_token};
 }
 
 // The pieces that texts are put together of, with their scores.

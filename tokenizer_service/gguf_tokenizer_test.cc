@@ -65,13 +65,45 @@ TEST(GgufTokenizer, SplitsAsTheFileSays) {
 TEST(GgufTokenizer, ARuleMayHaveSeveralNames) {
   for (const auto& [name, other] : {std::pair{"smollm", "starcoder"},
                                     {"smollm", "refact"},
+                                    {"smollm", "codeshell"},
+                                    {"smollm", "exaone"},
+                                    {"smollm", "minerva-7b"},
+                                    {"smollm", "command-r"},
+                                    {"gpt-2", "phi-2"},
+                                    {"gpt-2", "gigachat"},
+                                    {"gpt-2", "a.x-4.0"},
+                                    {"gpt-2", "mellum"},
+                                    {"gpt-2", "trillion"},
+                                    {"gpt-2", "granite-docling"},
+                                    {"gpt-2", "exaone4"},
+                                    {"gpt-2", "jais"},
+                                    {"gpt-2", "mpt"},
+                                    {"gpt-2", "olmo"},
                                     {"llama-bpe", "llama3"},
                                     {"llama-bpe", "llama-v3"},
                                     {"llama-bpe", "falcon3"},
+                                    {"llama-bpe", "pixtral"},
+                                    {"llama-bpe", "midm-2.0"},
+                                    {"llama-bpe", "lfm2"},
                                     {"dbrx", "smaug-bpe"},
                                     {"dbrx", "chatglm-bpe"},
                                     {"dbrx", "glm4"},
-                                    {"qwen2", "deepseek-r1-qwen"}}) {
+                                    {"qwen2", "deepseek-r1-qwen"},
+                                    {"qwen2", "f2llmv2"},
+                                    {"qwen2", "stablelm2"},
+                                    {"qwen2", "kormo"},
+                                    {"qwen2", "megrez"},
+                                    {"qwen2", "hunyuan"},
+                                    {"qwen2", "solar-open"},
+                                    {"qwen2", "grok-2"},
+                                    {"bailingmoe", "bailingmoe2"},
+                                    {"bailingmoe", "llada-moe"},
+                                    {"gpt-4o", "llama4"},
+                                    {"gpt-4o", "kanana2"},
+                                    {"deepseek-v3", "hunyuan-dense"},
+                                    {"deepseek-v3", "joyai-llm"},
+                                    {"bloom", "poro-chat"},
+                                    {"bloom", "gpt3-finnish"}}) {
     EXPECT_EQ(Encode(Letters(other), "ab a 12"),
               Encode(Letters(name), "ab a 12"))
         << other;
@@ -173,11 +205,18 @@ TEST(GgufTokenizer, HasTheFilesTemplateAndEndsOfText) {
 
 TEST(GgufTokenizer, NamesWhatItDoesNotSupport) {
   EXPECT_EQ(
-      Error(Letters("bloom")),
-      "m.gguf: tokenizer.ggml.pre is \"bloom\", which is not supported; "
-      "supported are gpt-2, smollm, starcoder, refact, llama-bpe, llama3, "
-      "llama-v3, falcon3, dbrx, smaug-bpe, chatglm-bpe, glm4, qwen2, "
-      "deepseek-r1-qwen, gpt-4o, tekken.");
+      Error(Letters("kimi-k2")),
+      "m.gguf: tokenizer.ggml.pre is \"kimi-k2\", which is not supported; "
+      "supported are default, gpt-2, phi-2, gigachat, a.x-4.0, mellum, "
+      "trillion, granite-docling, exaone4, jais, mpt, olmo, smollm, starcoder, "
+      "refact, codeshell, exaone, minerva-7b, command-r, llama-bpe, llama3, "
+      "llama-v3, falcon3, pixtral, midm-2.0, lfm2, dbrx, smaug-bpe, "
+      "chatglm-bpe, glm4, minicpm5, superbpe, qwen2, deepseek-r1-qwen, "
+      "f2llmv2, stablelm2, kormo, "
+      "megrez, hunyuan, solar-open, grok-2, qwen35, bailingmoe, bailingmoe2, "
+      "llada-moe, seed-coder, gpt-4o, llama4, kanana2, tekken, deepseek-llm, "
+      "deepseek-coder, deepseek-v3, hunyuan-dense, joyai-llm, falcon, bloom, "
+      "poro-chat, gpt3-finnish, viking.");
   GgufWriter writer;
   writer.AddString("tokenizer.ggml.model", "t5");
   EXPECT_EQ(Error(writer),

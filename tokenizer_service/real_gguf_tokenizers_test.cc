@@ -1,9 +1,13 @@
 // Real tokenizers, written as GGUF metadata, give the ids that Hugging Face's
-// implementation has for their tokenizer.json.
+// implementation has for their tokenizer.json; so does each rule that a file
+// can name, over a small vocabulary.
 
+#include <absl/status/statusor.h>
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +21,17 @@ namespace lockstep {
 namespace {
 
 using Ids = std::vector<uint32_t>;
+
+constexpr char kGoldens[] = "tests/goldens/tokenizers/";
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Open(
+    const testing::GgufWriter& writer, const std::string& name) {
+  const std::string bytes = writer.Finish();
+  const auto file = GgufFile::Parse(
+      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
+  if (!file.ok()) return file.status();
+  return TokenizerFromGguf(**file);
+}
 
 struct Model {
   const char* name;
@@ -34,18 +49,13 @@ TEST_P(RealGgufTokenizers, EncodeAsTheirTokenizerJson) {
   testing::GgufWriter writer =
       testing::TokenizerGguf(*folder + "/tokenizer.json", model.pre);
   writer.AddUint("tokenizer.ggml.bos_token_id", model.bos_token_id);
-  const std::string bytes = writer.Finish();
-  const auto file = GgufFile::Parse(
-      {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
-      model.name);
-  ASSERT_TRUE(file.ok()) << file.status();
-  const auto tokenizer = TokenizerFromGguf(**file);
+  const auto tokenizer = Open(writer, model.name);
   ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
 
   const auto strings =
-      testing::ReadJson("tests/goldens/tokenizers/awkward_strings.json");
-  const auto golden = testing::ReadJson(
-      std::string("tests/goldens/tokenizers/ids/") + model.name + ".json");
+      testing::ReadJson(absl::StrCat(kGoldens, "awkward_strings.json"));
+  const auto golden =
+      testing::ReadJson(absl::StrCat(kGoldens, "ids/", model.name, ".json"));
   for (size_t i = 0; i < strings.size(); ++i) {
     SCOPED_TRACE(strings[i].dump(-1, ' ', /*ensure_ascii=*/true));
     const std::string text = strings[i];
@@ -66,8 +76,30 @@ INSTANTIATE_TEST_SUITE_P(
     All, RealGgufTokenizers,
     ::testing::Values(Model{"gemma3", "", 2}, Model{"gptoss", "gpt-4o", 199998},
                       Model{"qwen3", "qwen2", 151643},
-                      Model{"llama3_1", "llama-bpe", 128000}),
+                      Model{"llama3_1", "llama-bpe", 128000},
+                      Model{"deepseek_v3", "deepseek-v3", 0}),
     [](const auto& info) { return info.param.name; });
+
+// The vocabulary's pieces reach over every place where one could cut.
+TEST(GgufSplittings, EachEncodesAsItsTokenizerJson) {
+  const auto strings =
+      testing::ReadJson(absl::StrCat(kGoldens, "awkward_strings.json"));
+  const auto rules =
+      testing::ReadJson(absl::StrCat(kGoldens, "splitting/ids.json"));
+  EXPECT_EQ(rules.size(), 18);
+  for (const auto& [name, rows] : rules.items()) {
+    testing::GgufWriter writer = testing::TokenizerGguf(
+        absl::StrCat(kGoldens, "splitting/tokenizer.json"), name);
+    writer.AddBool("tokenizer.ggml.add_bos_token", false);
+    const auto tokenizer = Open(writer, name);
+    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+    for (size_t i = 0; i < strings.size(); ++i) {
+      EXPECT_EQ(*(*tokenizer)->Encode(strings[i].get<std::string>(), false),
+                rows[i].get<Ids>())
+          << name << ": " << strings[i].dump(-1, ' ', /*ensure_ascii=*/true);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace lockstep
