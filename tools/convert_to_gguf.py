@@ -19,23 +19,12 @@ import struct
 import sys
 
 import gguf_names
+from gguf_names import Unsupported
+from gguf_tokens import add_tokens
 
 ALIGNMENT = 32
 GGML_TYPES = {"F32": 0, "F16": 1, "BF16": 30}
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-
-
-class Unsupported(Exception):
-    pass
-
-
-def token_type(token, added, of_pieces):
-    """ggml's number: normal, control, user defined, unused or a byte."""
-    if added is not None:
-        return 3 if added["special"] else 4
-    if token is None:
-        return 5
-    return 6 if of_pieces and re.fullmatch("<0x[0-9A-F]{2}>", token) else 1
 
 
 class Checkpoint:
@@ -268,45 +257,6 @@ class Converter:
         data = array.array("f", factors).tobytes()
         self.writer.add_tensor(name, [len(data) // 4], 0, len(data), lambda: data)
 
-    def add_tokens(self, pre):
-        add = self.writer.add
-        for name in ("bos", "eos"):
-            value = self.get(f"{name}_token_id")
-            value = value[0] if isinstance(value, list) else value
-            if value is not None:
-                add(f"tokenizer.ggml.{name}_token_id", value)
-        path = self.folder / "tokenizer.json"
-        tokenizer = json.loads(path.read_text()) if path.exists() else {}
-        model = tokenizer.get("model", {})
-        if model.get("type") != "BPE":
-            return
-        of_pieces = bool(model.get("byte_fallback"))
-        tokens = {i: token for token, i in model["vocab"].items()}
-        added = {t["id"]: t for t in tokenizer.get("added_tokens", [])}
-        for i, token in added.items():
-            is_looked_for = of_pieces and not token["special"]  # before pieces are, in the text as it is
-            tokens[i] = token["content"].replace("\u2581", " ") if is_looked_for else token["content"]
-        ids = range(self.config["vocab_size"])
-        tokens = [tokens.get(i) for i in ids]
-        types = [token_type(token, added.get(i), of_pieces) for i, token in enumerate(tokens)]
-        add("tokenizer.ggml.tokens", [token or f"[PAD{i}]" for i, token in enumerate(tokens)])
-        add("tokenizer.ggml.token_type", types)
-        merges = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-        if of_pieces:
-            first = {left + right: i for i, (left, right) in reversed(list(enumerate(merges)))}
-            add("tokenizer.ggml.model", "llama")
-            add("tokenizer.ggml.scores", [-float(first.get(token, len(merges))) for token in tokens])
-            add("tokenizer.ggml.add_space_prefix", "Prepend" in json.dumps(tokenizer.get("normalizer")))
-            if model.get("unk_token") in model["vocab"]:
-                add("tokenizer.ggml.unknown_token_id", model["vocab"][model["unk_token"]])
-        else:
-            add("tokenizer.ggml.model", "gpt2")
-            add("tokenizer.ggml.pre", pre)
-            add("tokenizer.ggml.merges", [" ".join(m) for m in merges])
-        template = self.folder / "tokenizer_config.json"
-        if template.exists() and "chat_template" in (config := json.loads(template.read_text())):
-            add("tokenizer.chat_template", config["chat_template"])
-
     # Tensors.
 
     def read(self, name):
@@ -355,7 +305,7 @@ class Converter:
         self.add_scales()
         self.add_window()
         self.add_rope()
-        self.add_tokens(pre)
+        add_tokens(self.folder, self.config, self.writer, pre)
         self.add_tensors()
         self.writer.write(out)
 

@@ -4,6 +4,11 @@ docs/gguf.md, "Standardized tensor names"). Used by convert_to_gguf.py."""
 import dataclasses
 import re
 
+
+class Unsupported(Exception):
+    """What can not be converted, in words."""
+
+
 MODEL_NAMES = {
     "model.embed_tokens.weight": "token_embd.weight",
     "model.norm.weight": "output_norm.weight",
