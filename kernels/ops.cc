@@ -9,7 +9,6 @@
 
 #include "kernels/attention.h"
 #include "kernels/attention/kv_store.h"
-#include "kernels/expert_choice.h"
 #include "kernels/isa/kernel_table.h"
 #include "kernels/row_range.h"
 #include "kernels/simd/lanes.h"
@@ -273,18 +272,21 @@ void Ops::HeadSquares(const float* x, ptrdiff_t token_stride, int tokens,
   });
 }
 
-void Ops::ChooseExperts(const float* logits, int tokens, int num_experts,
-                        int count, bool renormalize, int32_t* experts,
-                        float* weights) {
-  CHECK_LE(count, num_experts);
+void Ops::ChooseExperts(float* logits, int tokens, int num_experts,
+                        const ExpertRule& rule, const float* bias,
+                        int32_t* experts, float* weights) {
+  CHECK_GE(rule.groups, rule.groups_chosen);
+  CHECK_EQ(num_experts % rule.groups, 0);
+  CHECK_LE(rule.count, num_experts / rule.groups * rule.groups_chosen);
+  CHECK(rule.sigmoid || (bias == nullptr && rule.groups == 1));
   pool_->For(
       tokens, RowsPerRange(int64_t{16} * num_experts),
       [&](int64_t begin, int64_t end) {
         for (int64_t token = begin; token < end; ++token) {
           kernels::ChooseExperts(
               {logits + token * num_experts, static_cast<size_t>(num_experts)},
-              count, renormalize, experts + token * count,
-              weights + token * count);
+              rule, bias, experts + token * rule.count,
+              weights + token * rule.count);
         }
       });
 }

@@ -10,6 +10,7 @@
 #include "kernels/attention/attention_rule.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/attention/token_batch.h"
+#include "kernels/expert_choice.h"
 #include "kernels/fast_product.h"
 #include "kernels/rotary.h"
 #include "kernels/row_group.h"
@@ -109,13 +110,12 @@ class Ops {
   void HeadSquares(const float* x, ptrdiff_t token_stride, int tokens,
                    int heads, int head_dim, float* out, ptrdiff_t out_stride);
 
-  // The `count` largest of a token's num_experts logits, of equal ones those of
-  // lower number, and their softmax: among all of its logits, or, renormalized,
-  // among the chosen. logits [tokens, num_experts]; experts and weights
-  // [tokens, count], largest first.
-  void ChooseExperts(const float* logits, int tokens, int num_experts,
-                     int count, bool renormalize, int32_t* experts,
-                     float* weights);
+  // A token's experts out of num_experts, as kernels::ChooseExperts: logits
+  // [tokens, num_experts], which may become scores; bias [num_experts] or null;
+  // experts and weights [tokens, rule.count], best first.
+  void ChooseExperts(float* logits, int tokens, int num_experts,
+                     const ExpertRule& rule, const float* bias,
+                     int32_t* experts, float* weights);
 
   // x = 1 / (1 + e^-x).
   void Sigmoid(float* x, int count);

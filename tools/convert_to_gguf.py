@@ -21,10 +21,9 @@ import sys
 import gguf_names
 from gguf_names import Unsupported
 from gguf_tokens import add_tokens
+from gguf_writer import Writer
 
-ALIGNMENT = 32
 GGML_TYPES = {"F32": 0, "F16": 1, "BF16": 30}
-UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 
 
 class Checkpoint:
@@ -77,54 +76,6 @@ def halves_to_neighbours(data, rows, head_dim):
     return b"".join(moved)
 
 
-class Writer:
-    """GGUF 3: metadata, tensor infos, then the data, tensor by tensor."""
-
-    def __init__(self):
-        self.metadata, self.tensors = [], []
-
-    @staticmethod
-    def text(value):
-        data = value.encode()
-        return struct.pack("<Q", len(data)) + data
-
-    def add(self, key, value):
-        if isinstance(value, bool):
-            kind, data = BOOL, struct.pack("<?", value)
-        elif isinstance(value, int):
-            kind, data = UINT32, struct.pack("<I", value)
-        elif isinstance(value, float):
-            kind, data = FLOAT32, struct.pack("<f", value)
-        elif isinstance(value, str):
-            kind, data = STRING, self.text(value)
-        else:
-            kind, of = ARRAY, {str: STRING, float: FLOAT32}.get(type(value[0]), INT32)
-            form = "<f" if of == FLOAT32 else "<i"
-            items = (self.text(v) if of == STRING else struct.pack(form, v) for v in value)
-            data = struct.pack("<IQ", of, len(value)) + b"".join(items)
-        self.metadata.append(self.text(key) + struct.pack("<I", kind) + data)
-
-    def add_tensor(self, name, shape, kind, size, read):
-        """`read` gives the `size` bytes when it is their turn."""
-        self.tensors.append((name, shape, kind, size, read))
-
-    def write(self, path):
-        with open(path, "wb") as file:
-            file.write(struct.pack("<IIQQ", 0x46554747, 3, len(self.tensors), len(self.metadata)))
-            file.write(b"".join(self.metadata))
-            offset = 0
-            for name, shape, kind, size, _ in self.tensors:
-                file.write(self.text(name) + struct.pack("<I", len(shape)))
-                file.write(struct.pack(f"<{len(shape)}Q", *reversed(shape)))
-                file.write(struct.pack("<IQ", kind, offset))
-                offset += -(-size // ALIGNMENT) * ALIGNMENT
-            for _, _, _, size, read in self.tensors:
-                file.write(bytes(-file.tell() % ALIGNMENT))
-                data = read()
-                assert len(data) == size
-                file.write(data)
-
-
 class Converter:
     def __init__(self, folder):
         self.folder = folder
@@ -134,6 +85,7 @@ class Converter:
             known = ", ".join(gguf_names.ARCHITECTURES)
             raise Unsupported(f"the architecture {name}; supported are {known}")
         self.arch = gguf_names.ARCHITECTURES[name]
+        self.config = self.arch.defaults | self.config
         self.checkpoint = Checkpoint(folder)
         self.writer = Writer()
         self.heads = self.config["num_attention_heads"]
@@ -170,13 +122,26 @@ class Converter:
         get = self.get
         if not self.arch.experts:
             return
-        self.key("expert_count", get("num_experts", "num_local_experts"))
+        self.key("expert_count", get("num_experts", "num_local_experts", "n_routed_experts"))
         self.key("expert_used_count", get("num_experts_per_tok"))
         self.key("expert_feed_forward_length", get("moe_intermediate_size"))
         self.key("expert_shared_feed_forward_length", get("shared_expert_intermediate_size"))
         self.key("expert_weights_norm", get("norm_topk_prob"))
+        if self.arch.sigmoids:
+            self.add_sigmoid_router()
         if get("mlp_only_layers") or get("decoder_sparse_step", otherwise=1) != 1:
             raise Unsupported("layers without experts among such with them")
+
+    def add_sigmoid_router(self):
+        if self.get("scoring_func", otherwise="sigmoid") not in ("sigmoid", "noaux_tc"):
+            raise Unsupported(f"scoring_func {self.get('scoring_func')}")
+        self.key("expert_gating_func", 2)
+        self.key("expert_shared_count", self.get("n_shared_experts"))
+        scale = self.get("routed_scaling_factor")
+        self.key("expert_weights_scale", None if scale is None else float(scale))
+        self.key("expert_group_count", self.get("n_group"))
+        self.key("expert_group_used_count", self.get("topk_group"))
+        self.key("leading_dense_block_count", self.get("first_k_dense_replace"))
 
     def add_scales(self):
         for option, key in (
@@ -287,10 +252,17 @@ class Converter:
             gguf_name, stacked, GGML_TYPES[kind], size, lambda: b"".join(self.read(name) for name in names)
         )
 
+    def guesses(self, name):
+        """Whether a tensor is of the layers after the last, which are left out."""
+        layer = gguf_names.LAYER_NUMBER.fullmatch(name)
+        return self.arch.sigmoids and layer and int(layer[1]) >= self.layers
+
     def add_tensors(self):
         groups = {}
         for name in self.checkpoint.names():
             if name == "lm_head.weight" and self.get("tie_word_embeddings", otherwise=self.arch.tied):
+                continue
+            if self.guesses(name):
                 continue
             gguf_name, expert = self.arch.name_of(name)
             if gguf_name is None:

@@ -33,8 +33,12 @@ LAYER_NAMES = {
     "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
     "mlp.shared_expert.up_proj": "ffn_up_shexp",
     "mlp.shared_expert.down_proj": "ffn_down_shexp",
+    "mlp.shared_experts.gate_proj": "ffn_gate_shexp",
+    "mlp.shared_experts.up_proj": "ffn_up_shexp",
+    "mlp.shared_experts.down_proj": "ffn_down_shexp",
     "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
 }
+ROUTER_BIAS = "mlp.gate.e_score_correction_bias", "exp_probs_b.bias"
 
 EXPERT_NAMES = {
     "gate_proj": "ffn_gate_exps",
@@ -63,6 +67,9 @@ GLM_NORMS = {
     "post_mlp_layernorm": "post_ffw_norm",
 }
 
+GLM_MOE_NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "post_attention_norm"}
+
+LAYER_NUMBER = re.compile(r"model\.layers\.(\d+)\.(.*)")
 LAYER = re.compile(r"model\.layers\.(\d+)\.(.*)\.(weight|bias)")
 EXPERT = re.compile(r"(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)")
 
@@ -77,8 +84,10 @@ class Architecture:
     full_interval: int = 0  # every n-th layer sees all positions
     local_rope: bool = False
     experts: bool = False
+    sigmoids: bool = False  # DeepSeek-V3's router
     tied: bool = False  # unless config.json says
     rotates: float = 1.0  # part of a head, the same
+    defaults: dict = dataclasses.field(default_factory=dict)  # of others, the same
 
     def squeezes(self, name):
         return name.endswith("shared_expert_gate.weight")
@@ -87,6 +96,9 @@ class Architecture:
         """GGUF's name, and the number of the expert; None of a tensor it has not."""
         if name in MODEL_NAMES:
             return MODEL_NAMES[name], 0
+        layer = LAYER_NUMBER.fullmatch(name)
+        if layer and layer[2] == ROUTER_BIAS[0]:
+            return f"blk.{layer[1]}.{ROUTER_BIAS[1]}", 0
         layer = LAYER.fullmatch(name)
         if not layer:
             return None, 0
@@ -99,13 +111,23 @@ class Architecture:
 
 
 ARCHITECTURES = {
+    "Dots1ForCausalLM": Architecture("dots1", experts=True, sigmoids=True),
     "Gemma2ForCausalLM": Architecture(
         "gemma2", norms=GEMMA_NORMS, norm_offset=True, windows=True, full_interval=2, tied=True
     ),
     "Gemma3ForCausalLM": Architecture(
         "gemma3", norms=GEMMA_NORMS, norm_offset=True, windows=True, full_interval=6, local_rope=True, tied=True
     ),
+    "GlmForCausalLM": Architecture("chatglm", rotates=0.5),
     "Glm4ForCausalLM": Architecture("glm4", norms=GLM_NORMS, rotates=0.5),
+    "Glm4MoeForCausalLM": Architecture(
+        "glm4moe",
+        norms=GLM_MOE_NORMS,
+        experts=True,
+        sigmoids=True,
+        rotates=0.5,
+        defaults={"first_k_dense_replace": 1, "norm_topk_prob": True},
+    ),
     "GraniteForCausalLM": Architecture("granite", neighbours=True),
     "LlamaForCausalLM": Architecture("llama", neighbours=True),
     "MistralForCausalLM": Architecture("mistral", neighbours=True, windows=True),

@@ -25,33 +25,39 @@ constexpr Names kLayerNames[] = {
     {"attn_k.bias", "self_attn.k_proj.bias"},
     {"attn_v.bias", "self_attn.v_proj.bias"},
     {"attn_qkv.weight", "self_attn.qkv_proj.weight"},
+    {"attn_qkv.bias", "self_attn.qkv_proj.bias"},
     {"attn_output.weight", "self_attn.o_proj.weight"},
     {"attn_q_norm.weight", "self_attn.q_norm.weight"},
     {"attn_k_norm.weight", "self_attn.k_norm.weight"},
     {"ffn_gate.weight", "mlp.gate_proj.weight"},
     {"ffn_up.weight", "mlp.up_proj.weight"},
     {"ffn_down.weight", "mlp.down_proj.weight"},
-    {"ffn_gate_shexp.weight", "mlp.shared_expert.gate_proj.weight"},
-    {"ffn_up_shexp.weight", "mlp.shared_expert.up_proj.weight"},
-    {"ffn_down_shexp.weight", "mlp.shared_expert.down_proj.weight"},
-    {"ffn_gate_inp_shexp.weight", "mlp.shared_expert_gate.weight"},
 };
 
-// The same, where it depends on the architecture; "" where it has none.
+// Of what all tokens go through in a mixture of experts; "" of anything else.
+std::string NameOfExperts(absl::string_view gguf, const TensorNames& names) {
+  if (gguf == "ffn_gate_inp") return names.router;
+  if (gguf == "ffn_gate_inp_shexp") return names.shared_expert_gate;
+  for (const auto& [shared, projection] :
+       {std::pair{"ffn_gate_shexp", ".gate_proj"},
+        std::pair{"ffn_up_shexp", ".up_proj"},
+        std::pair{"ffn_down_shexp", ".down_proj"}}) {
+    if (gguf == shared) return absl::StrCat(names.shared_expert, projection);
+  }
+  return "";
+}
+
+// The same, where it depends on the architecture, of names without ".weight";
+// "" where it has none.
 std::string NameByArchitecture(absl::string_view gguf,
                                const Architecture& architecture) {
   const TensorNames& names = architecture.names;
-  if (gguf == "attn_norm.weight") return names.attention_norm;
-  if (gguf == "post_attention_norm.weight") return names.attention_post_norm;
-  if (gguf == "ffn_norm.weight") return names.mlp_norm;
-  if (gguf == "post_ffw_norm.weight") return names.mlp_post_norm;
-  if (gguf == "ffn_gate_inp.weight" && architecture.has_experts) {
-    return names.router;
-  }
-  if (gguf == "ffn_up.weight" && architecture.fused_gate_up) {
-    return "mlp.gate_up_proj";
-  }
-  return "";
+  if (gguf == "attn_norm") return names.attention_norm;
+  if (gguf == architecture.gguf_mlp_norm) return names.mlp_norm;
+  if (gguf == "post_attention_norm") return names.attention_post_norm;
+  if (gguf == "post_ffw_norm") return names.mlp_post_norm;
+  if (gguf == "ffn_up" && architecture.fused_gate_up) return "mlp.gate_up_proj";
+  return architecture.has_experts ? NameOfExperts(gguf, names) : "";
 }
 
 // "3" and "ffn_down.weight" of "blk.3.ffn_down.weight".
@@ -72,9 +78,16 @@ std::string HuggingFaceName(absl::string_view gguf_name,
   const std::optional<Names> split = SplitLayer(gguf_name);
   if (!split.has_value()) return std::string(gguf_name);
   const auto& [layer, name] = *split;
-  const std::string own = NameByArchitecture(name, architecture);
-  if (!own.empty()) {
-    return absl::StrCat("model.layers.", layer, ".", own, ".weight");
+  absl::string_view stem = name;
+  if (absl::ConsumeSuffix(&stem, ".weight")) {
+    const std::string own = NameByArchitecture(stem, architecture);
+    if (!own.empty()) {
+      return absl::StrCat("model.layers.", layer, ".", own, ".weight");
+    }
+  }
+  if (name == "exp_probs_b.bias" && architecture.has_experts) {
+    return absl::StrCat("model.layers.", layer, ".",
+                        architecture.names.router_bias);
   }
   for (const auto& [gguf, hugging_face] : kLayerNames) {
     if (name == gguf) {

@@ -117,6 +117,11 @@ TEST(GgufNames, DependOnTheArchitecture) {
       {Named("gemma2"), "post_attention_norm", "post_attention_layernorm"},
       {Named("olmo2"), "post_ffw_norm", "post_feedforward_layernorm"},
       {Named("glm4"), "post_attention_norm", "post_self_attn_layernorm"},
+      {Named("chatglm"), "ffn_norm", "post_attention_layernorm"},
+      {Named("glm4moe", true), "post_attention_norm",
+       "post_attention_layernorm"},
+      {Named("glm4moe", true), "ffn_up_shexp", "mlp.shared_experts.up_proj"},
+      {Named("qwen2moe", true), "ffn_up_shexp", "mlp.shared_expert.up_proj"},
       {Named("qwen3moe", true), "ffn_gate_inp", "mlp.gate"},
       {Named("llama", true), "ffn_gate_inp", "block_sparse_moe.gate"},
   };
@@ -126,6 +131,13 @@ TEST(GgufNames, DependOnTheArchitecture) {
               absl::StrCat("model.layers.7.", c.hugging_face, ".weight"))
         << c.architecture.name;
   }
+}
+
+TEST(GgufNames, BiasesAreNotNamedAlike) {
+  EXPECT_EQ(HuggingFaceName("blk.7.exp_probs_b.bias", Named("dots1", true)),
+            "model.layers.7.mlp.gate.e_score_correction_bias");
+  EXPECT_EQ(HuggingFaceName("blk.7.attn_qkv.bias", Named("chatglm")),
+            "model.layers.7.self_attn.qkv_proj.bias");
 }
 
 TEST(GgufNames, StayAsTheyAreWhereTheyAreNotKnown) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "kernels/rotary.h"
 #include "kernels/simd/gate.h"
 #include "worker/model_spec/model_config.h"
 
@@ -38,11 +39,18 @@ TEST(CudaModel, TakesDenseModels) {
   config.layers[0].window = 20;
   config.layers[1].has_rope = false;
   EXPECT_TRUE(CheckCudaModel(config).ok());
+  // As GLM-4-9B's.
+  config.rope.style = kernels::RopeStyle::kNeighbours;
+  config.fused_gate_up = true;
+  EXPECT_TRUE(CheckCudaModel(config).ok());
 }
 
 TEST(CudaModel, NamesWhatThereIsNoKernelFor) {
   ModelConfig config = Dense();
   config.experts.num_experts = 4;
+  ExpectRefused(config, "mixtures of experts");
+  config.experts.sigmoid = true;
+  config.layers[1].has_experts = true;  // the first layer is dense
   ExpectRefused(config, "mixtures of experts");
   config = Dense();
   config.gate = kernels::Gate::kGeluTanh;

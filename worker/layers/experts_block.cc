@@ -20,6 +20,15 @@ size_t OutputRows(const ExpertsConfig& config, int tokens) {
   return InputRows(config, tokens) + (shared ? tokens : 0);
 }
 
+kernels::ExpertRule RuleOf(const ExpertsConfig& config) {
+  return {.count = config.experts_per_token,
+          .sigmoid = config.sigmoid,
+          .renormalize = config.renormalize,
+          .scale = config.weight_scale,
+          .groups = config.num_groups,
+          .groups_chosen = config.groups_per_token};
+}
+
 constexpr int kRowsPerRange = 4;
 
 }  // namespace
@@ -27,6 +36,7 @@ constexpr int kRowsPerRange = 4;
 ExpertsBlock::ExpertsBlock(const RankContext& rank, int max_tokens)
     : rank_(rank),
       config_(rank.config->experts),
+      rule_(RuleOf(config_)),
       hidden_size_(rank.config->hidden_size),
       routing_(config_.num_experts, config_.experts_per_token, max_tokens),
       logits_(static_cast<size_t>(max_tokens) * config_.num_experts),
@@ -70,9 +80,10 @@ void ExpertsBlock::Route(const ExpertsWeights& weights, const float* input,
                          int tokens) {
   rank_.ops->Gemm(weights.router, input, hidden_size_, tokens, logits_.data(),
                   config_.num_experts);
-  rank_.ops->ChooseExperts(logits_.data(), tokens, config_.num_experts,
-                           config_.experts_per_token, config_.renormalize,
-                           routing_.experts(), routing_.weights());
+  rank_.ops->ChooseExperts(
+      logits_.data(), tokens, config_.num_experts, rule_,
+      weights.choice_bias.empty() ? nullptr : weights.choice_bias.data(),
+      routing_.experts(), routing_.weights());
   routing_.Group(tokens);
   gate_up_.clear();
   down_.clear();
@@ -121,6 +132,10 @@ void ExpertsBlock::MultiplyShared(const ExpertsWeights& weights,
   MultiplyMlp(rank_, weights.shared, rank_.shard->shared_expert.size(), input,
               tokens, activations,
               outputs_.data() + InputRows(config_, tokens) * hidden_size_);
+  if (!config_.shared_gate) {
+    std::fill_n(shared_gate_.data(), tokens, 1.0f);
+    return;
+  }
   rank_.ops->Gemm(weights.shared_gate, input, hidden_size_, tokens,
                   shared_gate_.data(), 1);
   rank_.ops->Sigmoid(shared_gate_.data(), tokens);

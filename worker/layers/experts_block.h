@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/expert_choice.h"
 #include "kernels/ops.h"
 #include "worker/layers/activations.h"
 #include "worker/layers/expert_routing.h"
@@ -16,7 +17,7 @@ namespace lockstep {
 
 // A mixture of experts in the place of MlpBlock: hidden += Σ weight·expert(
 // norm(hidden)) over the experts that a router picks for the token, in order of
-// its liking, and the shared expert's last.
+// its liking, and the shared expert's last, times its gate if it has one.
 //
 // A token's bits do not depend on who else goes to its experts, nor on the
 // number of ranks, nor on whether these have whole experts or a part of each:
@@ -44,9 +45,10 @@ class ExpertsBlock {
 
   const RankContext rank_;
   const ExpertsConfig& config_;
+  const kernels::ExpertRule rule_;
   const int hidden_size_;
   ExpertRouting routing_;
-  FloatBuffer logits_;       // [tokens, num_experts]
+  FloatBuffer logits_;       // [tokens, num_experts], or scores
   FloatBuffer shared_gate_;  // [tokens]
   // Rows of this rank's experts, which follow each other.
   int own_begin_ = 0, own_end_ = 0;

@@ -14,6 +14,8 @@ using kernels::Gate;
 using kernels::RopeStyle;
 using Windows = Architecture::Windows;
 
+using SharedExpert = Architecture::SharedExpert;
+
 // Gemma's: before and after each half of a layer.
 constexpr TensorNames kFourNorms = {
     .attention_norm = "input_layernorm",
@@ -21,7 +23,21 @@ constexpr TensorNames kFourNorms = {
     .mlp_norm = "pre_feedforward_layernorm",
     .mlp_post_norm = "post_feedforward_layernorm"};
 
+constexpr TensorNames kSharedExperts = {.shared_expert = "mlp.shared_experts"};
+
 constexpr Architecture kArchitectures[] = {
+    // Its window is of no layer unless max_window_layers is less than theirs.
+    {.name = "dots1",
+     .gguf_name = "dots1",
+     .hugging_face_name = "Dots1ForCausalLM",
+     .windows = Windows::kAlways,
+     .qk_norm = true,
+     .names = kSharedExperts,
+     .has_experts = true,
+     .shared_expert = SharedExpert::kCounted,
+     .sigmoid_router = true,
+     .options = {"norm_topk_prob"},
+     .defaults = R"({"max_window_layers": 62})"},
     {.name = "gemma2",
      .gguf_name = "gemma2",
      .hugging_face_name = "Gemma2ForCausalLM",
@@ -69,6 +85,16 @@ constexpr Architecture kArchitectures[] = {
                      "tie_word_embeddings": true,
                      "vocab_size": 262208})"},
     // Interleaved rope of a part of each head, in both formats.
+    {.name = "glm",
+     .gguf_name = "chatglm",
+     .hugging_face_name = "GlmForCausalLM",
+     .gguf_rope_style = RopeStyle::kNeighbours,
+     .hugging_face_rope_style = RopeStyle::kNeighbours,
+     .qkv_bias_key = "attention_bias",
+     .fused_gate_up = true,
+     .options = {"attention_bias", "partial_rotary_factor"},
+     .defaults = R"({"attention_bias": true, "head_dim": 128,
+                     "partial_rotary_factor": 0.5})"},
     {.name = "glm4",
      .gguf_name = "glm4",
      .hugging_face_name = "Glm4ForCausalLM",
@@ -82,6 +108,20 @@ constexpr Architecture kArchitectures[] = {
                .mlp_post_norm = "post_mlp_layernorm"},
      .options = {"attention_bias", "partial_rotary_factor"},
      .defaults = R"({"partial_rotary_factor": 0.5})"},
+    {.name = "glm4moe",
+     .gguf_name = "glm4moe",
+     .hugging_face_name = "Glm4MoeForCausalLM",
+     .qkv_bias_key = "attention_bias",
+     .qk_norm_key = "use_qk_norm",
+     .names = kSharedExperts,
+     .gguf_mlp_norm = "post_attention_norm",
+     .has_experts = true,
+     .shared_expert = SharedExpert::kCounted,
+     .sigmoid_router = true,
+     .options = {"attention_bias", "norm_topk_prob", "partial_rotary_factor"},
+     .defaults = R"({"first_k_dense_replace": 1, "norm_topk_prob": true,
+                     "num_nextn_predict_layers": 1,
+                     "partial_rotary_factor": 0.5})"},
     {.name = "granite",
      .gguf_name = "granite",
      .hugging_face_name = "GraniteForCausalLM",
@@ -142,7 +182,7 @@ constexpr Architecture kArchitectures[] = {
      .qkv_bias = true,
      .qkv_bias_key = "qkv_bias",
      .has_experts = true,
-     .has_shared_expert = true,
+     .shared_expert = SharedExpert::kGated,
      .options = {"norm_topk_prob", "num_experts", "num_local_experts"}},
     {.name = "qwen3",
      .gguf_name = "qwen3",
@@ -216,6 +256,10 @@ ModelConfig ConfigOf(const Architecture& architecture) {
   config.fused_qkv = architecture.fused_qkv;
   config.fused_gate_up = architecture.fused_gate_up;
   config.experts.renormalize = architecture.renormalize_experts;
+  config.experts.sigmoid = architecture.sigmoid_router;
+  config.experts.choice_bias = architecture.sigmoid_router;
+  config.experts.shared_gate =
+      architecture.shared_expert == SharedExpert::kGated;
   return config;
 }
 

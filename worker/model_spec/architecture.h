@@ -40,20 +40,30 @@ struct Architecture {
   bool qk_norm = false;
   bool projection_norm = false;
   bool qkv_bias = false;
-  const char* qkv_bias_key = nullptr;  // of config.json, if it decides
+  // Of config.json, if it decides; in GGUF the tensors tell.
+  const char* qkv_bias_key = nullptr;
+  const char* qk_norm_key = nullptr;
   bool fused_qkv = false;
   bool fused_gate_up = false;
   TensorNames names = {};
 
   bool scaled_embedding = false;          // by √hidden_size
   bool hugging_face_norm_offset = false;  // GGUF has the 1 added
+  const char* gguf_mlp_norm = "ffn_norm";
   // What GGUF leaves out.
   float gguf_score_cap = 0;
   float gguf_logit_cap = 0;
 
   bool has_experts = false;
-  bool has_shared_expert = false;
   bool renormalize_experts = false;  // in GGUF; config.json may say it
+  enum class SharedExpert {
+    kNone,
+    kGated,   // with a size and a gate of its own
+    kCounted  // as large as a number of experts, which may be 0
+  } shared_expert = SharedExpert::kNone;
+  // DeepSeek-V3's router: sigmoids, a bias of the choice, groups; and the first
+  // few layers have none.
+  bool sigmoid_router = false;
 
   // Keys of config.json that change what is computed, out of those that are
   // refused elsewhere.

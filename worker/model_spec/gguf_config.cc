@@ -20,6 +20,13 @@ namespace {
 constexpr char kAttentionScale[] = "attention.scale";
 constexpr char kExpertSize[] = "expert_feed_forward_length";
 constexpr char kSharedExpertSize[] = "expert_shared_feed_forward_length";
+constexpr char kSharedExperts[] = "expert_shared_count";
+constexpr char kExpertScoring[] = "expert_gating_func";
+constexpr char kExpertGroups[] = "expert_group_count";
+constexpr char kGroupsPerToken[] = "expert_group_used_count";
+constexpr char kExpertScale[] = "expert_weights_scale";
+constexpr char kDenseLayers[] = "leading_dense_block_count";
+constexpr char kGuessingLayers[] = "nextn_predict_layers";
 constexpr char kRenormalize[] = "expert_weights_norm";
 constexpr char kWindowPattern[] = "attention.sliding_window_pattern";
 
@@ -71,10 +78,20 @@ bool IsKnown(absl::string_view key, const Architecture& architecture) {
       std::end(kKnownKeys)) {
     return true;
   }
-  if (key == kExpertSize || key == kRenormalize) {
-    return architecture.has_experts;
+  for (const char* of_experts : {kExpertSize, kRenormalize, kExpertScoring}) {
+    if (key == of_experts) return architecture.has_experts;
   }
-  if (key == kSharedExpertSize) return architecture.has_shared_expert;
+  for (const char* of_sigmoids : {kExpertGroups, kGroupsPerToken, kExpertScale,
+                                  kDenseLayers, kGuessingLayers}) {
+    if (key == of_sigmoids) return architecture.sigmoid_router;
+  }
+  using SharedExpert = Architecture::SharedExpert;
+  if (key == kSharedExpertSize) {
+    return architecture.shared_expert == SharedExpert::kGated;
+  }
+  if (key == kSharedExperts) {
+    return architecture.shared_expert == SharedExpert::kCounted;
+  }
   if (key == kGgufLocalTheta) return architecture.local_rope;
   if (key == kWindowPattern) return architecture.full_attention_interval > 0;
   return std::any_of(std::begin(kOptionKeys), std::end(kOptionKeys),
@@ -159,6 +176,8 @@ absl::Status ReadLayers(const GgufReader& reader,
   LOCKSTEP_ASSIGN_OR_RETURN(const int interval,
                             reader.IntOr(kWindowPattern, 1, kMaxLayers,
                                          architecture.full_attention_interval));
+  LOCKSTEP_ASSIGN_OR_RETURN(const int dense,
+                            reader.IntOr(kDenseLayers, 0, kMaxLayers, 0));
   for (int i = 0; i < config->num_layers; ++i) {
     const bool full = interval > 0 && (i + 1) % interval == 0;
     config->layers.push_back(
@@ -166,7 +185,7 @@ absl::Status ReadLayers(const GgufReader& reader,
          .has_rope =
              !architecture.has_no_rope_layers || HasRope(i, kNoRopeInterval),
          .local_rope = architecture.local_rope && window > 0 && !full,
-         .has_experts = architecture.has_experts});
+         .has_experts = architecture.has_experts && i >= dense});
   }
   return absl::OkStatus();
 }
@@ -178,8 +197,13 @@ absl::Status ReadSizes(const GgufReader& reader,
   LOCKSTEP_ASSIGN_OR_RETURN(
       config->intermediate_size,
       reader.Int("feed_forward_length", 1, kMaxIntermediateSize));
-  LOCKSTEP_ASSIGN_OR_RETURN(config->num_layers,
-                            reader.Int("block_count", 1, kMaxLayers));
+  // Those that guess are the last of all.
+  LOCKSTEP_ASSIGN_OR_RETURN(config->num_guessing_layers,
+                            reader.IntOr(kGuessingLayers, 0, kMaxLayers, 0));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int blocks,
+      reader.Int("block_count", config->num_guessing_layers + 1, kMaxLayers));
+  config->num_layers = blocks - config->num_guessing_layers;
   LOCKSTEP_ASSIGN_OR_RETURN(config->max_context,
                             reader.Int("context_length", 1, kMaxContext));
   if (reader.Has("vocab_size")) {
@@ -198,6 +222,59 @@ absl::Status ReadSizes(const GgufReader& reader,
   return ReadHeads(reader, architecture, config);
 }
 
+// Whether a layer's router has biases, which are a tensor.
+bool HasChoiceBias(const GgufFile& file, const ModelConfig& config) {
+  for (int i = 0; i < config.num_layers; ++i) {
+    if (!config.layers[i].has_experts) continue;
+    const std::string name = absl::StrCat("blk.", i, ".exp_probs_b.bias");
+    return file.tensors().count(name) > 0;
+  }
+  return false;
+}
+
+absl::Status ReadRouter(const GgufReader& reader,
+                        const Architecture& architecture, ModelConfig* config) {
+  ExpertsConfig& experts = config->experts;
+  // llama.cpp's numbers: 1 is the softmax, 2 the sigmoid.
+  const int expected = architecture.sigmoid_router ? 2 : 1;
+  LOCKSTEP_ASSIGN_OR_RETURN(const int scoring,
+                            reader.IntOr(kExpertScoring, 0, 255, expected));
+  if (scoring != expected) {
+    return reader.Unsupported(kExpertScoring,
+                              absl::StrCat("only ", expected, " is"));
+  }
+  if (!architecture.sigmoid_router) return absl::OkStatus();
+  experts.choice_bias = HasChoiceBias(reader.file(), *config);
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.weight_scale,
+                            reader.FloatOr(kExpertScale, 0, kMaxScale, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.num_groups,
+                            reader.IntOr(kExpertGroups, 1, kMaxExperts, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      experts.groups_per_token,
+      reader.IntOr(kGroupsPerToken, 1, kMaxExperts, experts.num_groups));
+  return absl::OkStatus();
+}
+
+absl::Status ReadSharedExpert(const GgufReader& reader,
+                              const Architecture& architecture,
+                              ModelConfig* config) {
+  using SharedExpert = Architecture::SharedExpert;
+  ExpertsConfig& experts = config->experts;
+  if (architecture.shared_expert == SharedExpert::kGated) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        experts.shared_intermediate_size,
+        reader.IntOr(kSharedExpertSize, 1, kMaxIntermediateSize,
+                     config->intermediate_size));
+  } else if (architecture.shared_expert == SharedExpert::kCounted) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        const int count,
+        reader.IntOr(kSharedExperts, 0,
+                     kMaxIntermediateSize / experts.intermediate_size, 0));
+    experts.shared_intermediate_size = count * experts.intermediate_size;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadExperts(const GgufReader& reader,
                          const Architecture& architecture,
                          ModelConfig* config) {
@@ -212,13 +289,8 @@ absl::Status ReadExperts(const GgufReader& reader,
   if (const auto* value = reader.file().Find(reader.Key(kRenormalize))) {
     experts.renormalize = *value == GgufFile::Value(true);
   }
-  if (architecture.has_shared_expert) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        experts.shared_intermediate_size,
-        reader.IntOr(kSharedExpertSize, 1, kMaxIntermediateSize,
-                     config->intermediate_size));
-  }
-  return absl::OkStatus();
+  LOCKSTEP_RETURN_IF_ERROR(ReadRouter(reader, architecture, config));
+  return ReadSharedExpert(reader, architecture, config);
 }
 
 // What q·k is multiplied by, where no key says it. Of Gemma's models the
@@ -303,8 +375,13 @@ absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
       config.norm_eps,
       reader.Float("attention.layer_norm_rms_epsilon", 0, kMaxNormEps));
   config.tied_embeddings = file.tensors().count("output.weight") == 0;
+  config.fused_qkv |= file.tensors().count("blk.0.attn_qkv.weight") > 0;
   if (architecture->qkv_bias_key != nullptr) {
-    config.qkv_bias = file.tensors().count("blk.0.attn_q.bias") > 0;
+    config.qkv_bias = file.tensors().count("blk.0.attn_q.bias") > 0 ||
+                      file.tensors().count("blk.0.attn_qkv.bias") > 0;
+  }
+  if (architecture->qk_norm_key != nullptr) {
+    config.qk_norm = file.tensors().count("blk.0.attn_q_norm.weight") > 0;
   }
   if (architecture->has_experts) {
     LOCKSTEP_RETURN_IF_ERROR(ReadExperts(reader, *architecture, &config));

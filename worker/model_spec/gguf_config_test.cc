@@ -286,9 +286,11 @@ TEST(GgufConfig, RefusesOtherArchitecturesAndNamesTheSupportedOnes) {
     EXPECT_EQ(Read(writer.Finish()).status(),
               absl::UnimplementedError(absl::StrCat(
                   "m.gguf holds a model of the architecture \"", name,
-                  "\", which is not supported; supported are gemma2 "
-                  "(Gemma2ForCausalLM), gemma3 (Gemma3ForCausalLM), glm4 "
-                  "(Glm4ForCausalLM), granite (GraniteForCausalLM), llama "
+                  "\", which is not supported; supported are dots1 "
+                  "(Dots1ForCausalLM), gemma2 (Gemma2ForCausalLM), gemma3 "
+                  "(Gemma3ForCausalLM), glm (GlmForCausalLM), glm4 "
+                  "(Glm4ForCausalLM), glm4moe (Glm4MoeForCausalLM), granite "
+                  "(GraniteForCausalLM), llama "
                   "(LlamaForCausalLM), mistral (MistralForCausalLM), mixtral "
                   "(MixtralForCausalLM), olmo2 (Olmo2ForCausalLM), phi3 "
                   "(Phi3ForCausalLM), qwen2 (Qwen2ForCausalLM), qwen2moe "
@@ -303,6 +305,58 @@ TEST(GgufConfig, RefusesExpertsOfAnArchitectureThatIsKnownWithoutThem) {
   writer.AddUint("phi3.expert_count", 16);
   EXPECT_THAT(std::string(Read(writer.Finish()).status().message()),
               HasSubstr("the architecture \"phi3 with experts\""));
+}
+
+// GLM-4.5's keys; the last of four blocks guesses.
+GgufWriter Glm4Moe() {
+  GgufWriter writer;
+  writer.AddString("general.architecture", "glm4moe");
+  for (const auto& [key, value] : std::vector<std::pair<const char*, uint32_t>>{
+           {"block_count", 4},
+           {"context_length", 512},
+           {"embedding_length", 64},
+           {"feed_forward_length", 128},
+           {"attention.head_count", 8},
+           {"rope.dimension_count", 4},
+           {"expert_count", 8},
+           {"expert_used_count", 3},
+           {"expert_feed_forward_length", 32},
+           {"expert_shared_count", 2},
+           {"expert_gating_func", 2},
+           {"expert_group_count", 4},
+           {"expert_group_used_count", 2},
+           {"leading_dense_block_count", 1},
+           {"nextn_predict_layers", 1},
+           {"vocab_size", 512}}) {
+    writer.AddUint(absl::StrCat("glm4moe.", key), value);
+  }
+  writer.AddFloat("glm4moe.attention.layer_norm_rms_epsilon", 1e-5f);
+  writer.AddFloat("glm4moe.expert_weights_scale", 2.5f);
+  writer.AddBool("glm4moe.expert_weights_norm", true);
+  return writer;
+}
+
+TEST(GgufConfig, ReadsRoutersOfSigmoids) {
+  GgufWriter writer = Glm4Moe();
+  const auto without_bias = Read(writer.Finish());
+  writer.AddTensor("blk.1.exp_probs_b.bias", {1}, 0, "abcd");
+  writer.AddTensor("blk.0.attn_q_norm.weight", {1}, 0, "abcd");
+  const auto config = Read(writer.Finish());
+  ASSERT_TRUE(config.ok() && without_bias.ok()) << config.status();
+  EXPECT_FALSE(without_bias->experts.choice_bias || without_bias->qk_norm);
+  EXPECT_TRUE(config->experts.choice_bias && config->qk_norm);
+  EXPECT_TRUE(config->experts.sigmoid && config->experts.renormalize);
+  EXPECT_EQ(config->experts.weight_scale, 2.5f);
+  EXPECT_EQ(config->experts.num_groups, 4);
+  EXPECT_EQ(config->experts.groups_per_token, 2);
+  EXPECT_EQ(config->experts.shared_intermediate_size, 64);
+  EXPECT_FALSE(config->experts.shared_gate);
+  EXPECT_EQ(config->num_layers, 3);
+  EXPECT_EQ(config->num_guessing_layers, 1);
+  EXPECT_FALSE(config->layers[0].has_experts);
+  EXPECT_TRUE(config->layers[1].has_experts && config->layers[2].has_experts);
+  EXPECT_EQ(config->rope.rotary_dim, 4);
+  EXPECT_EQ(config->rope.style, kernels::RopeStyle::kHalves);
 }
 
 // The size of a head there would be if all of the hidden state were heads.

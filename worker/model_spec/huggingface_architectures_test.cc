@@ -173,6 +173,116 @@ TEST(HuggingFaceArchitectures, RefusesExpertsThatMakeNoSense) {
   }
 }
 
+// GLM-4.5's keys.
+json Glm4Moe() {
+  json config = ConfigNamed("Glm4MoeForCausalLM");
+  config["num_hidden_layers"] = 4;
+  config["attention_bias"] = true;
+  config["use_qk_norm"] = true;
+  config["n_routed_experts"] = 8;
+  config["n_shared_experts"] = 2;
+  config["num_experts_per_tok"] = 3;
+  config["moe_intermediate_size"] = 32;
+  config["first_k_dense_replace"] = 3;
+  config["n_group"] = 4;
+  config["topk_group"] = 2;
+  config["routed_scaling_factor"] = 2.5;
+  return config;
+}
+
+TEST(HuggingFaceArchitectures, Glm4MoeRoutesBySigmoids) {
+  const auto read = ConfigFromHuggingFace(Glm4Moe(), "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  const ExpertsConfig& experts = read->experts;
+  EXPECT_TRUE(experts.sigmoid && experts.choice_bias && experts.renormalize);
+  EXPECT_EQ(experts.num_experts, 8);
+  EXPECT_EQ(experts.num_groups, 4);
+  EXPECT_EQ(experts.groups_per_token, 2);
+  EXPECT_EQ(experts.weight_scale, 2.5f);
+  EXPECT_EQ(experts.shared_intermediate_size, 64);
+  EXPECT_FALSE(experts.shared_gate);
+  EXPECT_FALSE(read->layers[2].has_experts);
+  EXPECT_TRUE(read->layers[3].has_experts);
+  EXPECT_TRUE(read->qk_norm && read->qkv_bias);
+  EXPECT_EQ(read->rope.rotary_dim, 8);
+  EXPECT_EQ(read->rope.style, kernels::RopeStyle::kHalves);
+  EXPECT_EQ(read->num_guessing_layers, 1);
+}
+
+TEST(HuggingFaceArchitectures, Glm4MoeHasDefaults) {
+  json config = Glm4Moe();
+  for (const char* key : {"attention_bias", "first_k_dense_replace", "n_group",
+                          "n_shared_experts", "routed_scaling_factor",
+                          "topk_group", "use_qk_norm"}) {
+    config.erase(key);
+  }
+  config["norm_topk_prob"] = false;
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->qk_norm || read->qkv_bias || read->experts.renormalize);
+  EXPECT_EQ(read->experts.num_groups, 1);
+  EXPECT_EQ(read->experts.groups_per_token, 1);
+  EXPECT_EQ(read->experts.weight_scale, 1);
+  EXPECT_EQ(read->experts.shared_intermediate_size, 0);
+  EXPECT_FALSE(read->layers[0].has_experts);
+  EXPECT_TRUE(read->layers[1].has_experts);
+}
+
+TEST(HuggingFaceArchitectures, Dots1TakesItsWayToScoreByName) {
+  json config = Glm4Moe();
+  config["architectures"] = {"Dots1ForCausalLM"};
+  config["attention_bias"] = false;
+  config["scoring_func"] = "noaux_tc";
+  config["sliding_window"] = 4096;
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->experts.sigmoid && read->qk_norm);
+  EXPECT_FALSE(read->experts.renormalize);
+  EXPECT_EQ(read->rope.rotary_dim, 16);
+  EXPECT_EQ(read->layers[3].window, 0);
+  config["max_window_layers"] = 3;
+  EXPECT_EQ(ConfigFromHuggingFace(config, "config.json")->layers[3].window,
+            4096);
+}
+
+TEST(HuggingFaceArchitectures, RefusesRoutersByName) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kUnimplemented = absl::StatusCode::kUnimplemented;
+  struct Case {
+    const char* key;
+    json value;
+    absl::StatusCode code;
+    const char* message;
+  };
+  for (const auto& [key, value, code, message] : std::vector<Case>{
+           {"scoring_func", "softmax", kUnimplemented, "\"scoring_func\""},
+           {"topk_method", "greedy", kUnimplemented, "\"topk_method\""},
+           {"moe_layer_freq", 2, kUnimplemented, "\"moe_layer_freq\""},
+           {"n_routed_experts", nullptr, kInvalid, "\"n_routed_experts\""},
+           {"n_shared_experts", 1 << 20, kInvalid, "\"n_shared_experts\""},
+           {"routed_scaling_factor", 0, kInvalid, "above 0"},
+           {"num_nextn_predict_layers", -1, kInvalid, "_predict_layers\""},
+           {"n_group", 3, kInvalid,
+            "in 2 of 3 groups of 8 experts, which do not divide."},
+           {"n_group", 8, kInvalid, "expected at least two in each."},
+           {"topk_group", 5, kInvalid, "more groups than there are."},
+           {"topk_group", 1, kInvalid, "which have fewer."}}) {
+    SCOPED_TRACE(message);
+    json config = Glm4Moe();
+    config[key] = value;
+    const absl::Status status =
+        ConfigFromHuggingFace(config, "config.json").status();
+    EXPECT_EQ(status.code(), code);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
+  }
+  json config = Qwen2Moe();
+  config["routed_scaling_factor"] = 2.5;
+  EXPECT_THAT(
+      std::string(
+          ConfigFromHuggingFace(config, "config.json").status().message()),
+      HasSubstr("\"routed_scaling_factor\""));
+}
+
 TEST(HuggingFaceArchitectures, GraniteHasItsOwnScales) {
   json config = ConfigNamed("GraniteForCausalLM");
   config["attention_multiplier"] = 0.0078125;
@@ -196,6 +306,19 @@ TEST(HuggingFaceArchitectures, Glm4RotatesNeighboursOfAPart) {
   EXPECT_FALSE(read->qkv_bias);
   config["attention_bias"] = true;
   EXPECT_TRUE(ConfigFromHuggingFace(config, "config.json")->qkv_bias);
+}
+
+// GLM-4-9B-chat, which has two norms a layer.
+TEST(HuggingFaceArchitectures, GlmHasNoNormsOfWhatBlocksAdd) {
+  json config = ConfigNamed("GlmForCausalLM");
+  config.erase("attention_bias");
+  const auto read = ConfigFromHuggingFace(config, "config.json");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->rope.rotary_dim, 8);
+  EXPECT_EQ(read->rope.style, kernels::RopeStyle::kNeighbours);
+  EXPECT_TRUE(read->qkv_bias && read->fused_gate_up);
+  EXPECT_STREQ(read->names.attention_post_norm, "");
+  EXPECT_STREQ(read->names.mlp_post_norm, "");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "common/status_macros.h"
 #include "worker/model_spec/architecture.h"
 #include "worker/model_spec/config_limits.h"
+#include "worker/model_spec/huggingface_experts.h"
 #include "worker/model_spec/huggingface_layers.h"
 #include "worker/model_spec/huggingface_rope.h"
 #include "worker/model_spec/json_fields.h"
@@ -64,6 +65,12 @@ absl::Status RefuseOptions(const JsonFields& fields,
       return fields.Unsupported(name, "only models without it are");
     }
   }
+  for (const char* name : {"n_routed_experts", "n_shared_experts",
+                           "routed_scaling_factor", "scoring_func"}) {
+    if (fields.Find(name) != nullptr && !architecture.sigmoid_router) {
+      return fields.Unsupported(name, "only models without it are");
+    }
+  }
   for (const char* name :
        {"partial_rotary_factor", "embedding_multiplier", "logits_scaling",
         "residual_multiplier", kAttentionMultiplier}) {
@@ -80,33 +87,6 @@ absl::Status RefuseOptions(const JsonFields& fields,
     if (activation != expected) {
       return fields.Unsupported(name, absl::StrCat("only ", expected, " is"));
     }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ReadExperts(const JsonFields& fields,
-                         const Architecture& architecture,
-                         ModelConfig* config) {
-  ExpertsConfig& experts = config->experts;
-  const bool old_name = fields.Find("num_experts") != nullptr;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      experts.num_experts,
-      fields.Int(old_name ? "num_experts" : "num_local_experts", 1,
-                 kMaxExperts));
-  LOCKSTEP_ASSIGN_OR_RETURN(experts.experts_per_token,
-                            fields.Int("num_experts_per_tok", 1, kMaxExperts));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      experts.intermediate_size,
-      fields.IntOr("moe_intermediate_size", 1, kMaxIntermediateSize,
-                   config->intermediate_size));
-  if (architecture.Takes("norm_topk_prob")) {
-    LOCKSTEP_ASSIGN_OR_RETURN(experts.renormalize,
-                              fields.BoolOr("norm_topk_prob", false));
-  }
-  if (architecture.has_shared_expert) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        experts.shared_intermediate_size,
-        fields.Int("shared_expert_intermediate_size", 1, kMaxIntermediateSize));
   }
   return absl::OkStatus();
 }
@@ -236,8 +216,14 @@ absl::StatusOr<ModelConfig> ConfigFromFields(const JsonFields& fields,
         config.qkv_bias,
         fields.BoolOr(architecture.qkv_bias_key, architecture.qkv_bias));
   }
+  if (architecture.qk_norm_key != nullptr) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        config.qk_norm,
+        fields.BoolOr(architecture.qk_norm_key, architecture.qk_norm));
+  }
   if (architecture.has_experts) {
-    LOCKSTEP_RETURN_IF_ERROR(ReadExperts(fields, architecture, &config));
+    LOCKSTEP_RETURN_IF_ERROR(
+        ReadHuggingFaceExperts(fields, architecture, &config));
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadScales(fields, architecture, &config));
   LOCKSTEP_RETURN_IF_ERROR(ReadHuggingFaceRope(fields, architecture, &config));

@@ -124,8 +124,15 @@ absl::Status ReadNoRopeLayers(const JsonFields& fields, ModelConfig* config) {
   return absl::OkStatus();
 }
 
-// The layers with experts: every n-th but those listed.
-absl::Status ReadExpertLayers(const JsonFields& fields, ModelConfig* config) {
+// The layers with experts: every n-th but those listed and the first few.
+absl::Status ReadExpertLayers(const JsonFields& fields,
+                              const Architecture& architecture,
+                              ModelConfig* config) {
+  int first = 0;
+  if (architecture.sigmoid_router) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        first, fields.IntOr("first_k_dense_replace", 0, kMaxLayers, 0));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const int step, fields.IntOr("decoder_sparse_step", 1, kMaxLayers, 1));
   const json* dense = fields.Find("mlp_only_layers");
@@ -136,7 +143,8 @@ absl::Status ReadExpertLayers(const JsonFields& fields, ModelConfig* config) {
     const bool listed =
         dense != nullptr &&
         std::find(dense->begin(), dense->end(), json(i)) != dense->end();
-    config->layers[i].has_experts = !listed && (i + 1) % step == 0;
+    config->layers[i].has_experts =
+        i >= first && !listed && (i + 1) % step == 0;
   }
   return absl::OkStatus();
 }
@@ -151,8 +159,9 @@ absl::Status ReadHuggingFaceLayers(const JsonFields& fields,
   if (architecture.has_no_rope_layers) {
     LOCKSTEP_RETURN_IF_ERROR(ReadNoRopeLayers(fields, config));
   }
-  return architecture.has_experts ? ReadExpertLayers(fields, config)
-                                  : absl::OkStatus();
+  return architecture.has_experts
+             ? ReadExpertLayers(fields, architecture, config)
+             : absl::OkStatus();
 }
 
 }  // namespace lockstep

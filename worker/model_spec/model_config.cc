@@ -18,6 +18,32 @@ float LongRopeAttentionFactor(float factor, int original_max_position) {
                            std::log(static_cast<float>(original_max_position)));
 }
 
+namespace {
+
+absl::Status CheckGroups(const ExpertsConfig& experts,
+                         const std::string& path) {
+  const int groups = experts.num_groups, chosen = experts.groups_per_token;
+  if (groups == chosen && groups == 1) return absl::OkStatus();
+  const auto error = [&](const auto&... what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": a token goes to ", experts.experts_per_token,
+                     " experts in ", chosen, " of ", groups, " groups of ",
+                     experts.num_experts, " experts, ", what..., "."));
+  };
+  if (chosen > groups) return error("more groups than there are");
+  if (experts.num_experts % groups != 0) return error("which do not divide");
+  const int size = experts.num_experts / groups;
+  if (chosen < groups && size < 2) {
+    return error("expected at least two in each");
+  }
+  if (experts.experts_per_token > chosen * size) {
+    return error("which have fewer");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
   const auto error = [&path](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", what...));
@@ -45,7 +71,7 @@ absl::Status CheckConfig(const ModelConfig& config, const std::string& path) {
     return error("a token goes to ", experts.experts_per_token, " of ",
                  experts.num_experts, " experts.");
   }
-  return absl::OkStatus();
+  return CheckGroups(experts, path);
 }
 
 }  // namespace lockstep

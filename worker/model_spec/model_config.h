@@ -53,15 +53,23 @@ struct LayerConfig {
 };
 
 // A mixture of experts: of num_experts MLPs a token goes through the few that a
-// router likes best, weighted by its softmax.
+// router likes best, weighted by its softmax or, in DeepSeek-V3's way, by the
+// sigmoid of its logits (kernels/expert_choice.h).
 struct ExpertsConfig {
   int num_experts = 0;  // 0: the model has none
   int experts_per_token = 0;
   int intermediate_size = 0;  // of an expert
   bool renormalize = false;   // a token's weights are made to sum to 1
-  // Of one more expert that all tokens go through, times a sigmoid of their
-  // own; 0: there is none.
+  float weight_scale = 1;     // and multiplied by this
+  bool sigmoid = false;
+  // Of sigmoids: each expert has a bias that counts in the choice alone, and
+  // those chosen are of groups_per_token out of num_groups.
+  bool choice_bias = false;
+  int num_groups = 1;
+  int groups_per_token = 1;
+  // Of one more expert that all tokens go through; 0: there is none.
   int shared_intermediate_size = 0;
+  bool shared_gate = false;  // times a sigmoid of the token's own
 };
 
 // What the decoder needs to know of a model; a new dense architecture is a new
@@ -87,6 +95,9 @@ struct ModelConfig {
   RopeConfig rope;
   RopeConfig local_rope;
   std::vector<LayerConfig> layers;  // [num_layers]
+  // Layers that files have after these, to guess more than the next token.
+  // They are not computed.
+  int num_guessing_layers = 0;
   ExpertsConfig experts;
   kernels::Gate gate = kernels::Gate::kSilu;
   bool qk_norm = false;          // RMS norm of each q and k head before rope

@@ -18,6 +18,11 @@ struct TensorNames {
   const char* expert_gate = "gate_proj";
   const char* expert_up = "up_proj";
   const char* expert_down = "down_proj";
+  // What is added to the router's scores, with its end.
+  const char* router_bias = "mlp.gate.e_score_correction_bias";
+  // Of the expert that all tokens go through, and of its gate.
+  const char* shared_expert = "mlp.shared_expert";
+  const char* shared_expert_gate = "mlp.shared_expert_gate";
 };
 
 }  // namespace lockstep

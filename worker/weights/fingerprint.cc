@@ -85,6 +85,11 @@ void AddConfig(const ModelConfig& config, DigestBuilder& builder) {
            experts.renormalize,
            experts.shared_intermediate_size},
           builder);
+  if (experts.sigmoid) {
+    AddInts({experts.choice_bias, experts.num_groups, experts.groups_per_token},
+            builder);
+    AddFloats({experts.weight_scale}, builder);
+  }
   for (const LayerConfig& layer : config.layers) {
     AddInts({layer.window, layer.has_rope, layer.local_rope, layer.has_experts},
             builder);

@@ -240,7 +240,7 @@ TEST(OpenModel, RefusesFoldersThatDoNotMatchTheirConfig) {
        "one of shape [16]."},
       {"architectures", json::array({"MambaForCausalLM"}),
        absl::StatusCode::kUnimplemented,
-       "\"MambaForCausalLM\", which is not supported; supported are gemma2"},
+       "\"MambaForCausalLM\", which is not supported; supported are dots1"},
   };
   const std::string folder = NewPath();
   WriteHuggingFaceFolder(TinyModel(), folder);

@@ -144,6 +144,10 @@ class Loader {
     LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
                               Router(LayerTensorName(layer, names.router),
                                      config_.experts.num_experts));
+    if (config_.experts.choice_bias) {
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.choice_bias,
+                                Vector(RouterBiasName(layer, names)));
+    }
     for (int i = shard_.expert_begin; i < shard_.expert_end; ++i) {
       const auto name = [&](const char* projection) {
         return ExpertTensorName(layer, names.experts, i, projection);
@@ -155,16 +159,18 @@ class Loader {
       weights.experts.push_back(std::move(expert));
     }
     if (config_.experts.shared_intermediate_size == 0) return weights;
-    const auto shared = [layer](const char* projection) {
-      return LayerTensorName(layer,
-                             absl::StrCat(kSharedExpert, ".", projection));
+    const auto shared = [layer, &names](const char* projection) {
+      return LayerTensorName(
+          layer, absl::StrCat(names.shared_expert, ".", projection));
     };
     LOCKSTEP_ASSIGN_OR_RETURN(
         weights.shared, CutMlp(shared("gate_proj"), shared("up_proj"),
                                shared("down_proj"), shard_.shared_expert));
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.shared_gate,
-        Router(LayerTensorName(layer, kSharedExpertGate), /*rows=*/1));
+    if (config_.experts.shared_gate) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          weights.shared_gate,
+          Router(LayerTensorName(layer, names.shared_expert_gate), /*rows=*/1));
+    }
     return weights;
   }
 

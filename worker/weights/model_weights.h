@@ -26,6 +26,7 @@ struct MlpWeights {
 // Of a mixture of experts: the rank's slices, all of the router.
 struct ExpertsWeights {
   kernels::PackedMatrix router;       // [num_experts, hidden], strict
+  std::vector<float> choice_bias;     // [num_experts], where there is one
   std::vector<MlpWeights> experts;    // from the shard's expert_begin on
   MlpWeights shared;                  // no rows where there is none
   kernels::PackedMatrix shared_gate;  // [1, hidden], strict; the same

@@ -54,6 +54,14 @@ std::vector<NamedPart> RankParts::QkvBias(int layer) const {
     return NamedPart{LayerBiasName(layer, name),
                      {.rows = 1, .col_begin = begin, .cols = end - begin}};
   };
+  if (config_.fused_qkv) {
+    const char* const name = "self_attn.qkv_proj";
+    const int64_t keys = HeadValues(config_.num_heads);
+    const int64_t values = keys + HeadValues(config_.num_kv_heads);
+    return {part(name, q_begin(), q_end()),
+            part(name, keys + kv_begin(), keys + kv_end()),
+            part(name, values + kv_begin(), values + kv_end())};
+  }
   return {part("self_attn.q_proj", q_begin(), q_end()),
           part("self_attn.k_proj", kv_begin(), kv_end()),
           part("self_attn.v_proj", kv_begin(), kv_end())};

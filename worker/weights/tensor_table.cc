@@ -2,7 +2,9 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/strip.h>
 
 #include <set>
 
@@ -10,6 +12,20 @@
 
 namespace lockstep {
 namespace {
+
+// Of the layers after those that are computed, by either format's names: GGUF's
+// of what only these have is not one of Hugging Face's.
+bool IsOfGuessingLayer(absl::string_view name, const ModelConfig& config) {
+  if (config.num_guessing_layers == 0) return false;
+  if (!absl::ConsumePrefix(&name, "model.layers.") &&
+      !absl::ConsumePrefix(&name, "blk.")) {
+    return false;
+  }
+  int layer = 0;
+  return absl::SimpleAtoi(name.substr(0, name.find('.')), &layer) &&
+         layer >= config.num_layers &&
+         layer < config.num_layers + config.num_guessing_layers;
+}
 
 // Tensors that files have and nobody needs.
 bool IsOfNoUse(absl::string_view name, const ModelConfig& config) {
@@ -19,6 +35,7 @@ bool IsOfNoUse(absl::string_view name, const ModelConfig& config) {
         "rope_factors_short.weight"}) {
     if (absl::EndsWith(name, rope)) return true;
   }
+  if (IsOfGuessingLayer(name, config)) return true;
   // Saved although it is the embedding.
   return config.tied_embeddings && name == kHeadName;
 }
@@ -76,7 +93,10 @@ class LayerTensors {
       Add("self_attn.k_proj", {kv_, hidden_});
       Add("self_attn.v_proj", {kv_, hidden_});
     }
-    if (config_.qkv_bias) {
+    if (config_.qkv_bias && config_.fused_qkv) {
+      specs_.push_back(
+          {LayerBiasName(layer_, "self_attn.qkv_proj"), {q_ + 2 * kv_}});
+    } else if (config_.qkv_bias) {
       specs_.push_back({LayerBiasName(layer_, "self_attn.q_proj"), {q_}});
       specs_.push_back({LayerBiasName(layer_, "self_attn.k_proj"), {kv_}});
       specs_.push_back({LayerBiasName(layer_, "self_attn.v_proj"), {kv_}});
@@ -96,6 +116,9 @@ class LayerTensors {
     const ExpertsConfig& experts = config_.experts;
     const TensorNames& names = config_.names;
     Add(names.router, {experts.num_experts, hidden_}).routes = true;
+    if (experts.choice_bias) {
+      specs_.push_back({RouterBiasName(layer_, names), {experts.num_experts}});
+    }
     for (int i = 0; i < experts.num_experts; ++i) {
       const std::string expert = absl::StrCat(names.experts, ".", i, ".");
       AddMlp(expert + names.expert_gate, expert + names.expert_up,
@@ -103,11 +126,13 @@ class LayerTensors {
              &RowParallelBlocks::expert_down);
     }
     if (experts.shared_intermediate_size == 0) return;
-    const std::string shared = absl::StrCat(kSharedExpert, ".");
+    const std::string shared = absl::StrCat(names.shared_expert, ".");
     AddMlp(shared + "gate_proj", shared + "up_proj", shared + "down_proj",
            experts.shared_intermediate_size,
            &RowParallelBlocks::shared_expert_down);
-    Add(kSharedExpertGate, {1, hidden_}).routes = true;
+    if (experts.shared_gate) {
+      Add(names.shared_expert_gate, {1, hidden_}).routes = true;
+    }
   }
 
   const ModelConfig& config_;
@@ -124,6 +149,10 @@ std::string LayerTensorName(int layer, absl::string_view name) {
 
 std::string LayerBiasName(int layer, absl::string_view name) {
   return absl::StrCat("model.layers.", layer, ".", name, ".bias");
+}
+
+std::string RouterBiasName(int layer, const TensorNames& names) {
+  return absl::StrCat("model.layers.", layer, ".", names.router_bias);
 }
 
 std::string ExpertTensorName(int layer, absl::string_view experts, int expert,

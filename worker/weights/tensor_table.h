@@ -32,15 +32,13 @@ inline constexpr char kHeadName[] = "lm_head.weight";
 std::string LayerTensorName(int layer, absl::string_view name);
 // "model.layers.3.self_attn.q_proj.bias" of 3 and "self_attn.q_proj".
 std::string LayerBiasName(int layer, absl::string_view name);
+// What is added to a router's scores.
+std::string RouterBiasName(int layer, const TensorNames& names);
 
 // "model.layers.3.mlp.experts.5.down_proj.weight" of 3, "mlp.experts", 5 and
 // "down_proj".
 std::string ExpertTensorName(int layer, absl::string_view experts, int expert,
                              absl::string_view name);
-
-// Of a shared expert and its gate.
-inline constexpr char kSharedExpert[] = "mlp.shared_expert";
-inline constexpr char kSharedExpertGate[] = "mlp.shared_expert_gate";
 
 // Every tensor that `config` asks for.
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config);
