@@ -112,6 +112,25 @@ TEST_F(HostileFilesTest, OtherFilesOfAFolder) {
       "vocab_size");
 }
 
+TEST_F(HostileFilesTest, ExpertsThatAreOneTensor) {
+  testing::TinyModel mixture;
+  mixture.architecture = "qwen2moe";
+  nlohmann::json config = MakeHuggingFaceConfig(mixture);
+  config["num_experts"] = 1024;
+  WriteFile(folder_ + "/config.json", config.dump());
+  std::string header;
+  for (int i = 0; header.size() < kManyBytes; ++i) {
+    absl::StrAppend(
+        &header, header.empty() ? "{" : ",", "\"model.layers.", i + 1,
+        ".mlp.experts.gate_up_proj\":{\"dtype\":\"BF16\",\"shape\":[1024,0,64],"
+        "\"data_offsets\":[0,0]}");
+  }
+  // Those of layers that there are not cost nothing but their names.
+  ExpectWeightsRefused(SafetensorsWriter().FinishWithHeader(header + "}"),
+                       "tensor model.layers.1.mlp.experts.gate_up_proj has "
+                       "the shape [1024, 0, 64], expected [1024, 128, 64]");
+}
+
 TEST_F(HostileFilesTest, CountsOfGguf) {
   const std::string head = "GGUF" + std::string("\3\0\0\0", 4);
   for (const uint64_t many : {uint64_t{1} << 32, uint64_t{1} << 63}) {

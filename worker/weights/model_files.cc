@@ -13,6 +13,7 @@
 #include "common/gguf_file.h"
 #include "common/status_macros.h"
 #include "common/strict_json.h"
+#include "worker/checkpoint/fused_experts.h"
 #include "worker/checkpoint/gguf_parts.h"
 #include "worker/checkpoint/gguf_source.h"
 #include "worker/checkpoint/quantized_checkpoint.h"
@@ -83,6 +84,11 @@ class Opener {
     if (options_.random) return MakeRandom(quantization.has_value());
     LOCKSTEP_ASSIGN_OR_RETURN(model_.tensors, SafetensorsFolder::Open(path_));
     LOCKSTEP_ASSIGN_OR_RETURN(const bool is_base, TakeTextPart());
+    if (HasFusedExperts(*model_.tensors)) {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          model_.tensors,
+          FusedExperts::Create(std::move(model_.tensors), model_.config));
+    }
     if (quantization.has_value()) {
       format_ = quantization->text;
       LOCKSTEP_ASSIGN_OR_RETURN(
