@@ -78,10 +78,10 @@ std::set<std::string> Agreeing(TestGpu* gpu, int size, Arithmetic arithmetic) {
 }
 
 const std::set<std::string> kModels = {
-    "llama",        "llama3_rope", "llama_dynamic", "llama_tied",
-    "llama_uneven", "mistral",     "phi3",          "phi3_long",
-    "phi3_short",   "qwen2",       "qwen2_window",  "qwen3",
-    "smollm3"};
+    "glm",        "llama",        "llama3_rope", "llama_dynamic",
+    "llama_tied", "llama_uneven", "mistral",     "phi3",
+    "phi3_long",  "phi3_short",   "qwen2",       "qwen2_window",
+    "qwen3",      "smollm3"};
 
 TEST(CudaGoldens, AgreeInStrictArithmetic) {
   TestGpu gpu;

@@ -55,6 +55,10 @@ def draw_weights(model, seed):
         else:
             drawn = noise / fan_in**0.5
         parameter.data.copy_(drawn)
+    for name, buffer in model.named_buffers():
+        if name.endswith("e_score_correction_bias"):
+            # Of the size of scores: it often decides, and some are negative.
+            buffer.data.copy_(0.4 * torch.randn(buffer.shape, generator=random))
 
 
 def as_published_before(config):

@@ -88,6 +88,16 @@ EXPERTS = {
     "moe_intermediate_size": 32,
 }
 
+# Of DeepSeek-V3's router: 3 of 8 experts a token, which are of 2 of 4 groups.
+GROUPED_EXPERTS = {
+    "n_routed_experts": 8,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 32,
+    "n_group": 4,
+    "topk_group": 2,
+    "routed_scaling_factor": 1.5,
+}
+
 MODELS = {
     # In several files with an index; head_dim follows from the other sizes.
     "llama": Tiny(
@@ -289,5 +299,61 @@ MODELS = {
             "rope_parameters": rope(10000.0, partial_rotary_factor=0.5),
         },
         old_config=False,
+    ),
+    # The same without norms of what blocks add.
+    "glm": Tiny(
+        seed=49,
+        kind="glm",
+        config={
+            "partial_rotary_factor": 0.5,
+            "rope_parameters": rope(10000.0, partial_rotary_factor=0.5),
+        },
+    ),
+    # Sigmoids, groups and a bias of the choice; a first layer without experts, two shared experts, norms
+    # of queries and keys.
+    "glm4_moe": Tiny(
+        seed=52,
+        kind="glm4_moe",
+        config=GROUPED_EXPERTS
+        | {
+            "num_hidden_layers": 3,
+            "attention_bias": True,
+            "use_qk_norm": True,
+            "first_k_dense_replace": 1,
+            "n_shared_experts": 2,
+            "norm_topk_prob": True,
+            "num_nextn_predict_layers": 0,
+            "partial_rotary_factor": 0.5,
+            "rope_parameters": rope(1000000.0, partial_rotary_factor=0.5),
+        },
+    ),
+    # Weights that are not made to sum to anything; neither biases nor norms of queries and keys.
+    "glm4_moe_air": Tiny(
+        seed=62,
+        kind="glm4_moe",
+        config=GROUPED_EXPERTS
+        | {
+            "first_k_dense_replace": 0,
+            "n_group": 1,
+            "topk_group": 1,
+            "n_shared_experts": 1,
+            "norm_topk_prob": False,
+            "num_nextn_predict_layers": 0,
+            "partial_rotary_factor": 0.5,
+            "rope_parameters": rope(10000.0, partial_rotary_factor=0.5),
+        },
+        old_config=False,
+    ),
+    "dots1": Tiny(
+        seed=59,
+        kind="dots1",
+        config=GROUPED_EXPERTS
+        | {
+            "first_k_dense_replace": 1,
+            "n_shared_experts": 1,
+            "norm_topk_prob": True,
+            "sliding_window": None,
+            "rope_parameters": rope(10000.0),
+        },
     ),
 }

@@ -119,16 +119,19 @@ TEST_F(HostileFilesTest, ExpertsThatAreOneTensor) {
   config["num_experts"] = 1024;
   WriteFile(folder_ + "/config.json", config.dump());
   std::string header;
-  for (int i = 0; header.size() < kManyBytes; ++i) {
+  int count = 0;
+  for (; header.size() < kManyBytes; ++count) {
     absl::StrAppend(
-        &header, header.empty() ? "{" : ",", "\"model.layers.", i + 1,
-        ".mlp.experts.gate_up_proj\":{\"dtype\":\"BF16\",\"shape\":[1024,0,64],"
-        "\"data_offsets\":[0,0]}");
+        &header, header.empty() ? "{" : ",", "\"model.layers.", count + 1,
+        ".mlp.experts.gate_up_proj\":{\"dtype\":\"BF16\",\"shape\":[1,1,1],"
+        "\"data_offsets\":[",
+        2 * count, ",", 2 * count + 2, "]}");
   }
   // Those of layers that there are not cost nothing but their names.
-  ExpectWeightsRefused(SafetensorsWriter().FinishWithHeader(header + "}"),
+  ExpectWeightsRefused(SafetensorsWriter().FinishWithHeader(header + "}") +
+                           std::string(2 * count, 0),
                        "tensor model.layers.1.mlp.experts.gate_up_proj has "
-                       "the shape [1024, 0, 64], expected [1024, 128, 64]");
+                       "the shape [1, 1, 1], expected [1024, 128, 64]");
 }
 
 TEST_F(HostileFilesTest, CountsOfGguf) {
