@@ -26,9 +26,9 @@ constexpr int kMostWatchS = 300;
 // For the server to end a watch by itself.
 constexpr absl::Duration kWatchMargin = absl::Seconds(15);
 constexpr int kMostDoublings = 16;
-// In a row, as a server that was set back answers a version that it does not
-// have yet as if it were busy.
-constexpr int kMostResumptions = 5;
+// In a row. A server that was away may have been set back, and a watch from a
+// version that it does not have yet is silent until that has come.
+constexpr int kMostResumptions = 1;
 
 // A label of RFC 1123.
 bool IsName(absl::string_view name) {

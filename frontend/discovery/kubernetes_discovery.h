@@ -38,10 +38,11 @@ std::optional<KubernetesService> ParseKubernetesService(
 //       [&](auto& addresses) { groups.SetAddresses(addresses); });
 //   discovery.Start();
 //
-// A list is asked for again when a watch can not go on, and every half an hour,
-// so that nothing missed stays missed. A watch is at most five minutes old.
-// After a failure it waits for a drawn time, up to half a minute; the random
-// numbers are its own. Stop ends a request that is under way.
+// A list is asked for again when a watch can not go on, after two failures in a
+// row, and every half an hour, so that nothing missed stays missed. A watch is
+// at most five minutes old. After a failure it waits for a drawn time, up to
+// half a minute; the random numbers are its own. Stop ends a request that is
+// under way.
 class KubernetesDiscovery : public Discovery {
  public:
   struct Options {

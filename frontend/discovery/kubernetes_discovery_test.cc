@@ -192,14 +192,26 @@ TEST_F(KubernetesDiscoveryTest, AForgottenVersionNeedsAList) {
   EXPECT_LE(warnings_.lines().size(), 2);  // of the cuts
 }
 
-TEST_F(KubernetesDiscoveryTest, AVersionThatIsNeverThereNeedsAList) {
+// A watch from its later versions would be silent.
+TEST_F(KubernetesDiscoveryTest, AServerThatWasSetBackIsAskedForAList) {
   Start();
   server_.AwaitWatches(1);
-  server_.Refuse(504, "Timeout: Too large resource version");
+  server_.Bookmark();
+  server_.Put(Slice({"10.0.0.1"}));  // version 4
+  AwaitTold({"10.0.0.1"});
+  server_.Refuse(503, "etcd is away");
   server_.CutWatches();
-  server_.AwaitRequests(2 + 6);
+  server_.AwaitRequests(4);
+  server_.SetBack();
+  server_.Put(Slice({"10.0.0.2"}));  // version 2
   server_.Refuse(0);
-  server_.AwaitLists(2);
+  AwaitTold({"10.0.0.2"});
+  server_.AwaitWatches(2);
+  server_.Put(Slice({"10.0.0.3"}));
+  AwaitTold({"10.0.0.3"});
+  const auto targets = server_.targets();
+  EXPECT_TRUE(absl::EndsWith(targets[2], "&resourceVersion=4")) << targets[2];
+  EXPECT_EQ(targets[3], targets[0]);
 }
 
 TEST_F(KubernetesDiscoveryTest, WhileTheServerIsAwayAllStays) {
@@ -214,9 +226,6 @@ TEST_F(KubernetesDiscoveryTest, WhileTheServerIsAwayAllStays) {
   server_.Start();
   AwaitTold({"10.0.0.2"});
   AwaitUp(true);
-  // Nothing was missed, so no list was needed.
-  const auto targets = server_.targets();
-  EXPECT_TRUE(absl::StrContains(targets[1], "watch=true"));
 }
 
 TEST_F(KubernetesDiscoveryTest, GarbageNeedsAList) {

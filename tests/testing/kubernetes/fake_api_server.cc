@@ -233,6 +233,7 @@ void FakeApiServer::Watch(Connection& connection, uint64_t from) {
       if (stopping_) return;
       news = news_[next++];
     }
+    if (news.kind == News::Kind::kChange && news.version <= from) continue;
     if (news.kind == News::Kind::kCut) return;
     if (news.kind == News::Kind::kEnd) return connection.EndStream();
     connection.SendChunks(news.bytes, piece_bytes);
@@ -242,7 +243,7 @@ void FakeApiServer::Watch(Connection& connection, uint64_t from) {
 void FakeApiServer::Append(const char* type, json object) {
   object["metadata"]["resourceVersion"] = absl::StrCat(++version_);
   news_.push_back(
-      {version_, News::Kind::kBytes,
+      {version_, News::Kind::kChange,
        json{{"type", type}, {"object", std::move(object)}}.dump() + "\n"});
 }
 
@@ -276,6 +277,13 @@ void FakeApiServer::Forget(bool by_answer) {
   absl::MutexLock lock(&mutex_);
   forgotten_ = ++version_;
   forgets_by_answer_ = by_answer;
+}
+
+void FakeApiServer::SetBack() {
+  absl::MutexLock lock(&mutex_);
+  version_ = 1;
+  forgotten_ = 0;
+  news_.clear();
 }
 
 void FakeApiServer::Tell(News::Kind kind, const std::string& bytes) {

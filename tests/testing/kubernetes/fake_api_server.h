@@ -20,8 +20,8 @@ namespace lockstep::testing {
 
 // A Kubernetes API server in this process, on a port of its own of 127.0.0.1,
 // over TLS, as far as lists and watches of one kind of object go: each change
-// has a version, and a watch gets those after the one it names. And whatever a
-// test wants it to do wrong.
+// has a version, and a watch gets those after the one it names, even if that
+// has not come yet. And whatever a test wants it to do wrong.
 //
 //   FakeApiServer server(::testing::TempDir() + "account");
 //   server.Put(EndpointSlice("leaders-1", 50052, {{"10.0.0.1"}}));
@@ -50,6 +50,9 @@ class FakeApiServer {
   void Bookmark();
   // Of versions so far no watch goes on: 410 as an event, or as the answer.
   void Forget(bool by_answer = false);
+  // As from a backup: versions begin anew, with the objects of now. REQUIRES:
+  // nobody watches.
+  void SetBack();
 
   // To all watches that there are.
   void SendToWatches(const std::string& bytes);
@@ -78,7 +81,7 @@ class FakeApiServer {
   // What watches from versions before `version` get.
   struct News {
     uint64_t version;
-    enum class Kind { kBytes, kEnd, kCut } kind;
+    enum class Kind { kChange, kBytes, kEnd, kCut } kind;
     std::string bytes = {};
   };
 
