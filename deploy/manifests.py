@@ -1,5 +1,6 @@
 """The objects of a manifest, and what Kubernetes would make of them."""
 
+import copy
 import functools
 
 import yaml
@@ -46,6 +47,15 @@ class Pod:
         (self.container,) = self.spec["containers"]
 
     @property
+    def sidecars(self):
+        """Each as this Pod seen from it: they start before the container, and end after it."""
+        for container in self.spec.get("initContainers", []):
+            seen = copy.copy(self)
+            seen.name = f"{self.name} {container['name']}"
+            seen.container = container
+            yield seen
+
+    @property
     def program(self):
         return program_of(self.container["command"])
 
@@ -70,6 +80,10 @@ class Pod:
 
     def is_selected_by(self, labels):
         return labels.items() <= self.labels.items()
+
+
+def with_sidecars(pods_):
+    return [each for pod in pods_ for each in (pod, *pod.sidecars)]
 
 
 def pods(objects):

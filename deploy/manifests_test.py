@@ -30,6 +30,8 @@ TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
 LOOKUP_INTERVAL = re.compile(r"interval = absl::Seconds\((\d+)\)")
 NAMES_LAST_S = 5  # the TTL that CoreDNS gives Services' names
 CONNECTING_S = 3  # to a group that has been found, and to check what it is
+# Of the endpoint picker, which is not the chart's.
+PICKER = {"app": "picker"}
 
 
 def drain_s(pod):
@@ -64,7 +66,7 @@ class ManifestsTest(unittest.TestCase):
     def test_nothing_is_killed_that_could_still_end(self):
         for _, pods in self.each():
             for pod in pods:
-                ends_s = pod.pre_stop_s + drain_s(pod)
+                ends_s = pod.pre_stop_s + drain_s(pod) + sum(map(drain_s, pod.sidecars))
                 self.assertGreaterEqual(pod.grace_s, ends_s + manifests.LEAST_MARGIN_S, pod.name)
 
     def test_gateways_know_that_a_group_goes_before_it_refuses_them(self):
@@ -92,7 +94,7 @@ class ManifestsTest(unittest.TestCase):
 
     def test_flags_exist(self):
         for _, pods in self.each():
-            for pod in pods:
+            for pod in manifests.with_sidecars(pods):
                 self.assertLessEqual(set(pod.flags), binaries.flags_of(pod.program), pod.name)
 
     def test_ports_are_those_that_programs_listen_on(self):
@@ -103,10 +105,22 @@ class ManifestsTest(unittest.TestCase):
                         self.assertEqual(pod.flags[flag], f"0.0.0.0:{pod.port(name)}", pod.name)
                 if pod.role == "follower":
                     self.assertTrue(pod.flags["leader_address"].endswith(f":{pod.port('rendezvous')}"))
+                for sidecar in pod.sidecars:
+                    for flag, name in (("http_listen", "http"), ("health_listen", "gateway-health")):
+                        self.assertEqual(sidecar.flags[flag], f"0.0.0.0:{sidecar.port(name)}", sidecar.name)
+                    # Nobody else in the Pod has it; the gateway's gRPC is for nobody.
+                    self.assertEqual(sidecar.flags["listen"], "127.0.0.1:50051")
+
+    def test_containers_of_a_pod_share_no_port(self):
+        for _, pods in self.each():
+            for pod in pods:
+                ports = [port for each in (pod, *pod.sidecars) for port in each.container["ports"]]
+                for key in ("name", "containerPort"):
+                    self.assertEqual(len({port[key] for port in ports}), len(ports), pod.name)
 
     def test_probes_ask_for_what_health_knows(self):
         for _, pods in self.each():
-            for pod in pods:
+            for pod in manifests.with_sidecars(pods):
                 for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
                     probe = pod.container[kind]["grpc"]
                     self.assertIsNotNone(pod.port(probe["port"]), pod.name)
@@ -134,6 +148,31 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual({pod.port(port) for pod in chosen}, {50052})
                 self.assertEqual(len(chosen), len(manifests.of_kind(objects, "LeaderWorkerSet")))
 
+    def test_pools_are_of_leaders_that_have_a_gateway(self):
+        pools = 0
+        for objects, pods in self.each():
+            for pool in manifests.of_kind(objects, "InferencePool"):
+                pools += 1
+                chosen = [pod for pod in pods if pod.is_selected_by(pool["spec"]["selector"]["matchLabels"])]
+                self.assertEqual({pod.role for pod in chosen}, {"leader"})
+                self.assertEqual(len(chosen), len(manifests.of_kind(objects, "LeaderWorkerSet")))
+                (target,) = pool["spec"]["targetPorts"]
+                for pod in chosen:
+                    (gateway,) = pod.sidecars
+                    self.assertEqual(gateway.program, "gateway")
+                    self.assertEqual(gateway.container["restartPolicy"], "Always")
+                    self.assertEqual(gateway.port(target["number"]), target["number"])
+                    # Of this group alone: which one it is the picker has chosen.
+                    self.assertEqual(gateway.flags["workers"], f"127.0.0.1:{pod.port('grpc')}")
+                    self.assertNotIn("worker_discovery", gateway.flags)
+                (route,) = manifests.of_kind(objects, "HTTPRoute")
+                (reference,) = (ref for rule in route["spec"]["rules"] for ref in rule["backendRefs"])
+                self.assertEqual(
+                    reference,
+                    {"group": "inference.networking.k8s.io", "kind": pool["kind"], "name": pool["metadata"]["name"]},
+                )
+        self.assertGreater(pools, 0)
+
     def test_every_pod_has_one_disruption_budget(self):
         for objects, pods in self.each():
             for pod in pods:
@@ -152,24 +191,25 @@ class ManifestsTest(unittest.TestCase):
                 self.assertEqual(len(chosen), 1, pod.name)
                 for rule in chosen[0]["spec"]["ingress"]:
                     for port in rule.get("ports", []):
-                        self.assertIsNotNone(pod.port(port["port"]), pod.name)
+                        found = [each.port(port["port"]) for each in (pod, *pod.sidecars)]
+                        self.assertTrue(any(found), f"{pod.name} {port}")
             for policy in policies:
                 for rule in policy["spec"]["ingress"] + policy["spec"]["egress"]:
                     for peer in rule.get("from", []) + rule.get("to", []):
-                        if set(peer) == {"podSelector"}:
+                        if set(peer) == {"podSelector"} and peer["podSelector"]["matchLabels"] != PICKER:
                             labels = peer["podSelector"]["matchLabels"]
                             self.assertTrue(any(pod.is_selected_by(labels) for pod in pods), labels)
 
     def test_pods_are_guaranteed_their_resources(self):
         for _, pods in self.each():
-            for pod in pods:
+            for pod in manifests.with_sidecars(pods):
                 resources = pod.container["resources"]
                 self.assertEqual(resources["requests"], resources["limits"], pod.name)
                 self.assertTrue(resources["limits"]["cpu"].isdigit(), pod.name)
 
     def test_pods_can_do_no_more_than_they_must(self):
         for _, pods in self.each():
-            for pod in pods:
+            for pod in manifests.with_sidecars(pods):
                 self.assertTrue(pod.spec["securityContext"]["runAsNonRoot"])
                 self.assertEqual(pod.spec["automountServiceAccountToken"], asks_api_server(pod))
                 container = pod.container["securityContext"]
@@ -190,11 +230,14 @@ class ManifestsTest(unittest.TestCase):
     def test_volumes_are_mounted_and_models_only_read(self):
         for _, pods in self.each():
             for pod in pods:
-                mounts = {mount["name"]: mount for mount in pod.container.get("volumeMounts", [])}
-                self.assertEqual(set(mounts), {volume["name"] for volume in pod.spec.get("volumes", [])}, pod.name)
-                if "model" in pod.flags:
-                    folder = mounts["models"]["mountPath"]
-                    self.assertEqual(mounts["models"]["readOnly"], pod.flags["model"].startswith(f"{folder}/"), pod.name)
+                mounted = set()
+                for each in (pod, *pod.sidecars):
+                    mounts = {mount["name"]: mount for mount in each.container.get("volumeMounts", [])}
+                    mounted |= set(mounts)
+                    if "model" in each.flags:
+                        is_file = each.flags["model"].startswith(f"{mounts['models']['mountPath']}/")
+                        self.assertEqual(mounts["models"]["readOnly"], is_file, each.name)
+                self.assertEqual(mounted, {volume["name"] for volume in pod.spec.get("volumes", [])}, pod.name)
 
     def test_models_of_a_hub_are_kept_in_the_volume(self):
         hubs = 0
@@ -219,7 +262,7 @@ class ManifestsTest(unittest.TestCase):
 
     def test_files_of_tls_and_keys_are_mounted_for_the_group_alone(self):
         for _, pods in self.each():
-            for pod in pods:
+            for pod in manifests.with_sidecars(pods):
                 mounts = {mount["mountPath"]: mount["name"] for mount in pod.container.get("volumeMounts", [])}
                 volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
                 for flag in FILE_FLAGS & set(pod.flags):
@@ -308,6 +351,7 @@ class ChartTest(unittest.TestCase):
             ("model.hub.name=owner/model", "exactly one of path and hub.name"),
             ("model.hub.name=model", "name"),
             ("routes.http.enabled=true", "parents"),
+            ("inferencePool.enabled=true", "service"),
             ("tls.internal.issuer.kind=Issuer", "issuer"),
             ("tls.clients.secret=Not_One", "secret"),
         ):

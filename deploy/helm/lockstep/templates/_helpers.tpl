@@ -78,8 +78,14 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{- /* What every container has: `name` is that of the binary, too. */ -}}
+{{- /* A container that others call until preStop is over. */ -}}
 {{- define "lockstep.container" -}}
+{{ include "lockstep.anyContainer" . }}
+lifecycle: {preStop: {sleep: {seconds: {{ .values.preStopSeconds }}}}}
+{{- end -}}
+
+{{- /* What every container has: `name` is that of the binary, too. */ -}}
+{{- define "lockstep.anyContainer" -}}
 name: {{ .name }}
 image: {{ include "lockstep.image" .root }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -89,7 +95,6 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities: {drop: [ALL]}
 resources: {{- include "lockstep.resources" .values.resources | nindent 2 }}
-lifecycle: {preStop: {sleep: {seconds: {{ .values.preStopSeconds }}}}}
 {{- end -}}
 
 {{- define "lockstep.flags" -}}

@@ -20,6 +20,11 @@ spec:
   topologySpreadConstraints: {{- include "lockstep.spread" (dict "selector" (dict
       "leaderworkerset.sigs.k8s.io/name" .name "leaderworkerset.sigs.k8s.io/worker-index" "0")) | trim | nindent 4 }}
   {{- end }}
+  {{- $hasGateway := and .root.Values.inferencePool.enabled (eq .role "leader") }}
+  {{- if $hasGateway }}
+  initContainers:
+    - {{ include "lockstep.leadersGateway" .root | nindent 6 | trim }}
+  {{- end }}
   containers:
     - {{ include "lockstep.container" (dict "root" .root "name" "worker" "values" $worker) | nindent 6 | trim }}
       {{- $isOfHub := not (empty .root.Values.model.hub.name) }}
@@ -59,6 +64,9 @@ spec:
     - {{ include "lockstep.modelVolume" .root | nindent 6 | trim }}
     {{- if .root.Values.tls.internal.enabled }}
     - {{ include "lockstep.tlsVolume" .of }}
+    {{- end }}
+    {{- if and $hasGateway .root.Values.gateway.apiKeys.secret }}
+    - {{ include "lockstep.apiKeysVolume" .root }}
     {{- end }}
     {{- with $worker.shmSize }}
     - name: shm
