@@ -20,7 +20,7 @@ import sentencepiece
 from tokenizers import Tokenizer
 
 from awkward_strings import STRINGS
-from make_small_tokenizer import added_token
+from make_small_tokenizer import added_token, tokenizer_json
 
 VOCABULARY = 640
 SEED = 20250302
@@ -62,50 +62,21 @@ def merges(model, vocabulary):
     return [[left, right] for *_, left, right in sorted(found)]
 
 
-def tokenizer_json(model):
+def convert(model):
+    """Its tokenizer.json."""
     pieces = [model.id_to_piece(i) for i in range(model.get_piece_size())]
     vocabulary = {piece: i for i, piece in enumerate(pieces)}
     special = [i for i in range(len(pieces)) if model.is_control(i) or model.is_unknown(i)]
     added = special + [vocabulary[piece] for piece in USER_DEFINED]
-    space = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
-    bos = {"SpecialToken": {"id": "<s>", "type_id": 0}}
-    text = {"Sequence": {"id": "A", "type_id": 0}}
-    return {
-        "version": "1.0",
-        "added_tokens": [added_token(i, pieces[i], i in special) for i in sorted(added)],
-        "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, space]},
-        "pre_tokenizer": None,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [bos, text],
-            "pair": [bos, text],
-            "special_tokens": {"<s>": {"id": "<s>", "ids": [vocabulary["<s>"]], "tokens": ["<s>"]}},
-        },
-        "decoder": {
-            "type": "Sequence",
-            "decoders": [
-                {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "},
-                {"type": "ByteFallback"},
-                {"type": "Fuse"},
-                {"type": "Strip", "content": " ", "start": 1, "stop": 0},
-            ],
-        },
-        "model": {
-            "type": "BPE",
-            "unk_token": "<unk>",
-            "fuse_unk": True,
-            "byte_fallback": True,
-            "vocab": vocabulary,
-            "merges": merges(model, vocabulary),
-        },
-    }
+    tokens = [added_token(i, pieces[i], i in special) for i in sorted(added)]
+    return tokenizer_json(vocabulary, merges(model, vocabulary), tokens)
 
 
 def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(exist_ok=True)
     model = train()
-    converted = tokenizer_json(model)
+    converted = convert(model)
     tokenizer = Tokenizer.from_str(json.dumps(converted))
     rows, kept = [], 0
     for text in STRINGS:

@@ -36,20 +36,14 @@ def added_token(number, content, special):
     }
 
 
-def tokenizer():
-    entries = SPECIAL + BYTES + LETTERS
-    entries += [merge.replace(" ", "") for merge in MERGES] + USER_DEFINED
-    vocabulary = {entry: number for number, entry in enumerate(entries)}
-    assert len(vocabulary) == len(entries)
+def tokenizer_json(vocabulary, merges, added_tokens):
+    """As transformers makes it of one of SentencePiece's BPE with byte fallback."""
     bos = {"SpecialToken": {"id": "<s>", "type_id": 0}}
     text = {"Sequence": {"id": "A", "type_id": 0}}
     space = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
     return {
         "version": "1.0",
-        "added_tokens": [
-            added_token(vocabulary[entry], entry, entry in SPECIAL)
-            for entry in SPECIAL + USER_DEFINED
-        ],
+        "added_tokens": added_tokens,
         "normalizer": {
             "type": "Sequence",
             "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, space],
@@ -74,9 +68,21 @@ def tokenizer():
         },
         "model": {
             "type": "BPE", "unk_token": "<unk>", "fuse_unk": True,
-            "byte_fallback": True, "vocab": vocabulary, "merges": MERGES,
+            "byte_fallback": True, "vocab": vocabulary, "merges": merges,
         },
     }
+
+
+def tokenizer():
+    entries = SPECIAL + BYTES + LETTERS
+    entries += [merge.replace(" ", "") for merge in MERGES] + USER_DEFINED
+    vocabulary = {entry: number for number, entry in enumerate(entries)}
+    assert len(vocabulary) == len(entries)
+    added = [
+        added_token(vocabulary[entry], entry, entry in SPECIAL)
+        for entry in SPECIAL + USER_DEFINED
+    ]
+    return tokenizer_json(vocabulary, MERGES, added)
 
 
 CONFIG = {
