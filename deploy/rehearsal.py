@@ -23,6 +23,7 @@ import pathlib
 import sys
 
 import manifests
+import own_namespace
 from stand_in import cluster, streams
 
 ROOT = pathlib.Path(os.path.realpath(__file__)).parents[1]
@@ -59,15 +60,6 @@ def rehearse(options, kubernetes):
     return 0 if counts.whole and not (counts.cut or counts.different or killed) else 1
 
 
-def in_a_mount_namespace():
-    """Starts this program again, where what is mounted is its own affair."""
-    if os.environ.get("LOCKSTEP_REHEARSAL") == "inside":
-        return
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    environment = {**os.environ, "LOCKSTEP_REHEARSAL": "inside"}
-    os.execvpe("unshare", ["unshare", *user, "--mount", sys.executable, *sys.argv], environment)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, type=pathlib.Path, help="a GGUF file or a folder")
@@ -79,7 +71,7 @@ def main():
     parser.add_argument("--worker_flag", action="append", default=[], help="one more for the workers")
     parser.add_argument("--logs", type=pathlib.Path, help="a folder for what the processes write")
     options = parser.parse_args()
-    in_a_mount_namespace()
+    own_namespace.enter("--mount")  # where what is mounted is its own affair
 
     objects = manifests.load(options.manifests)
     kubernetes = cluster.Cluster(objects, options)

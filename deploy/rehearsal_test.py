@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import binaries
+import own_namespace
 
 DATA = pathlib.Path(os.environ.get("LOCKSTEP_TEST_DATA", ""), "models")
 MODELS = sorted(DATA.glob("*.gguf"))
@@ -15,8 +16,7 @@ RUNFILES = pathlib.Path(os.environ.get("TEST_SRCDIR", ""), os.environ.get("TEST_
 
 
 def may_mount():
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    return subprocess.run(["unshare", *user, "--mount", "true"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([*own_namespace.unshare("--mount"), "true"], capture_output=True, check=False).returncode == 0
 
 
 @unittest.skipUnless(MODELS, f"there is no model in {DATA}; ./lockstep test fetches one")

@@ -28,20 +28,14 @@ import subprocess
 import sys
 import tempfile
 
+import own_namespace
 from control_plane import acceptance, api, fetched, following, server
 
 ROOT = pathlib.Path(os.path.realpath(__file__)).parents[1]
-INSIDE = "LOCKSTEP_API_SERVER"
 
 
 def say(what):
     print(what, flush=True)
-
-
-def in_a_network_namespace():
-    """Starts this program again, where addresses are its own affair."""
-    user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    os.execvpe("unshare", ["unshare", *user, "--net", sys.executable, *sys.argv], {**os.environ, INSIDE: "inside"})
 
 
 def make_network():
@@ -79,11 +73,9 @@ def main():
     options = parser.parse_args()
     if "following" in options.parts and options.model is None:
         parser.error("--model is needed for following")
-    is_inside = os.environ.get(INSIDE) == "inside"
     programs = fetched.programs(options.cache, options.jobs, say)
     definitions = fetched.definitions(programs)
-    if not is_inside:
-        in_a_network_namespace()
+    own_namespace.enter("--net")  # where addresses are its own affair
     make_network()
     signal.signal(signal.SIGTERM, stop)
     with tempfile.TemporaryDirectory() as folder:
