@@ -18,6 +18,8 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
+using Keys = std::vector<std::string>;
+
 constexpr int kMaxDepth = 32;
 // Of the parser's words, which quote what it was reading: a number or a string,
 // however long.
@@ -35,7 +37,7 @@ class Builder : public nlohmann::json_sax<json> {
  public:
   // Everything; or, with `keys`, its keys as well, in the order in which they
   // come; or, with `only`, of an object no member but the one of this name.
-  explicit Builder(std::vector<std::string>* keys = nullptr,
+  explicit Builder(Keys* keys = nullptr,
                    std::optional<absl::string_view> only = std::nullopt)
       : keys_(keys), only_(only) {}
 
@@ -121,7 +123,7 @@ class Builder : public nlohmann::json_sax<json> {
     return false;
   }
 
-  std::vector<std::string>* keys_;
+  Keys* keys_;
   std::optional<absl::string_view> only_;
   json value_;
   json skipped_;             // the last of the members that are left out
@@ -130,8 +132,6 @@ class Builder : public nlohmann::json_sax<json> {
   json* member_ = nullptr;   // of the innermost one, whose key came last
   std::string error_;
 };
-
-using Keys = std::vector<std::string>;
 
 // Takes `value` apart. `key` is the first of its keys in the order of the text,
 // and is moved behind its last. Objects get their size first: growing, they
@@ -155,27 +155,29 @@ ordered_json InOrder(json value, Keys::iterator* key) {
   return object;
 }
 
+absl::StatusOr<json> Parse(absl::string_view text, const std::string& name,
+                           Builder builder) {
+  if (json::sax_parse(text.begin(), text.end(), &builder)) {
+    return std::move(builder.value());
+  }
+  return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
+}
+
 absl::StatusOr<ordered_json> ParseInOrder(
     absl::string_view text, const std::string& name,
     std::optional<absl::string_view> only) {
   Keys keys;
-  Builder builder(&keys, only);
-  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
-  }
+  LOCKSTEP_ASSIGN_OR_RETURN(json value,
+                            Parse(text, name, Builder(&keys, only)));
   Keys::iterator key = keys.begin();
-  return InOrder(std::move(builder.value()), &key);
+  return InOrder(std::move(value), &key);
 }
 
 }  // namespace
 
 absl::StatusOr<json> ParseStrictJson(absl::string_view text,
                                      const std::string& name) {
-  Builder builder;
-  if (json::sax_parse(text.begin(), text.end(), &builder)) {
-    return std::move(builder.value());
-  }
-  return absl::InvalidArgumentError(absl::StrCat(name, builder.error()));
+  return Parse(text, name, Builder());
 }
 
 absl::StatusOr<ordered_json> ParseOrderedJson(absl::string_view text,
