@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "common/strict_json.h"
 #include "frontend/structured_output/lark_pieces.h"
 
 namespace lockstep {
@@ -23,7 +24,7 @@ bool IsLimited(const Constraint& constraint) {
 // What follows "said:". REQUIRES: it is limited.
 std::string LarkConstraint(const Constraint& constraint) {
   if (const auto* schema = std::get_if<JsonSchema>(&constraint)) {
-    return LarkJson(schema->text);
+    return LarkJson(ParseOrderedJson(schema->text, "schema").value());
   }
   if (const auto* regex = std::get_if<Regex>(&constraint)) {
     return LarkRegex(regex->text);

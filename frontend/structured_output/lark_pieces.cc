@@ -3,10 +3,6 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
 
-#include <nlohmann/json.hpp>
-
-#include "common/strict_json.h"
-
 namespace lockstep {
 namespace {
 
@@ -58,10 +54,9 @@ std::string LarkRegex(absl::string_view regex) {
   return escaped + "/";
 }
 
-std::string LarkJson(const std::string& schema) {
-  Json json = ParseOrderedJson(schema, "schema").value();
-  json["x-guidance"] = {{"whitespace_pattern", kJsonSpace}};
-  return absl::StrCat("%json ", Dump(json));
+std::string LarkJson(Json schema) {
+  schema["x-guidance"] = {{"whitespace_pattern", kJsonSpace}};
+  return absl::StrCat("%json ", Dump(schema));
 }
 
 }  // namespace lockstep

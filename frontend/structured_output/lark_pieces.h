@@ -2,6 +2,7 @@
 
 #include <absl/strings/string_view.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 // Pieces of a grammar in Lark's syntax, with the additions of llguidance (its
@@ -15,8 +16,7 @@ std::string LarkText(absl::string_view text);
 // say nothing and are left out.
 std::string LarkRegex(absl::string_view regex);
 
-// %json {…}, with white space that has an end. REQUIRES: an object
-// that ParseStrictJson takes.
-std::string LarkJson(const std::string& schema);
+// %json {…}, with white space that has an end. REQUIRES: an object.
+std::string LarkJson(nlohmann::ordered_json schema);
 
 }  // namespace lockstep

@@ -129,10 +129,10 @@ Json DefinitionsOf(const Json& schema) {
   return definitions;
 }
 
-std::string PropertySchema(const Json& property, const Json& definitions) {
+Json PropertySchema(const Json& property, const Json& definitions) {
   Json own = property.is_object() ? property : Json::object();
   own.update(definitions);
-  return own.dump();
+  return own;
 }
 
 std::set<std::string> RequiredOf(const Json& schema) {
@@ -208,7 +208,7 @@ std::string LarkArguments(const CallableTool& tool) {
                                                {"additionalProperties", false}}
                                         : Parameters(tool);
   if (!schema.contains("type")) schema["type"] = "object";
-  return LarkJson(schema.dump());
+  return LarkJson(std::move(schema));
 }
 
 CallRules MakeCallRules(const CallDialect& dialect,
