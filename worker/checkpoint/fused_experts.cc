@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "kernels/weights/dtype.h"
 #include "worker/checkpoint/tensor_part.h"
+#include "worker/model_spec/tensor_names.h"
 
 namespace lockstep {
 namespace {
@@ -55,10 +56,9 @@ absl::Status FusedExperts::AddLayer(int layer, const ModelConfig& config) {
       Take(gate_up_name, {experts, 2 * intermediate, hidden}));
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor down,
                             Take(down_name, {experts, hidden, intermediate}));
-  for (int64_t i = 0; i < experts; ++i) {
+  for (int i = 0; i < config.experts.num_experts; ++i) {
     const auto name = [&](const char* projection) {
-      return absl::StrCat(prefix, names.experts, ".", i, ".", projection,
-                          ".weight");
+      return ExpertTensorName(layer, names.experts, i, projection);
     };
     const int64_t gate = 2 * i * intermediate;
     LOCKSTEP_RETURN_IF_ERROR(
@@ -69,11 +69,11 @@ absl::Status FusedExperts::AddLayer(int layer, const ModelConfig& config) {
         AddExpert(down, i * hidden, hidden, name(names.expert_down)));
   }
   if (absl::string_view(names.router) == kRouter) return absl::OkStatus();
-  const std::string router = absl::StrCat(prefix, kRouter, ".weight");
+  const std::string router = LayerTensorName(layer, kRouter);
   auto routes = whole_->Get(router);
   if (!routes.ok()) return absl::OkStatus();  // by its own name, or missing
   hidden_.insert(router);
-  routes->name = absl::StrCat(prefix, names.router, ".weight");
+  routes->name = LayerTensorName(layer, names.router);
   return Add(router, *std::move(routes));
 }
 

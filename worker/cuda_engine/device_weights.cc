@@ -12,6 +12,7 @@
 #include "worker/checkpoint/tensor_part.h"
 #include "worker/cuda_engine/weight_upload.h"
 #include "worker/device/device_layout.h"
+#include "worker/model_spec/tensor_names.h"
 #include "worker/weights/rank_parts.h"
 #include "worker/weights/tensor_table.h"
 

@@ -21,6 +21,7 @@
 #include "worker/device/cuda_driver.h"
 #include "worker/device/cuda_stream.h"
 #include "worker/model_spec/shard.h"
+#include "worker/model_spec/tensor_names.h"
 #include "worker/weights/model_files.h"
 #include "worker/weights/tensor_table.h"
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <absl/strings/string_view.h>
+
+#include <string>
+
 namespace lockstep {
 
 // Hugging Face's names of the tensors of a layer that differ from architecture
@@ -24,5 +28,17 @@ struct TensorNames {
   const char* shared_expert = "mlp.shared_expert";
   const char* shared_expert_gate = "mlp.shared_expert_gate";
 };
+
+// "model.layers.3.mlp.down_proj.weight" of 3 and "mlp.down_proj".
+std::string LayerTensorName(int layer, absl::string_view name);
+// "model.layers.3.self_attn.q_proj.bias" of 3 and "self_attn.q_proj".
+std::string LayerBiasName(int layer, absl::string_view name);
+// What is added to a router's scores.
+std::string RouterBiasName(int layer, const TensorNames& names);
+
+// "model.layers.3.mlp.experts.5.down_proj.weight" of 3, "mlp.experts", 5 and
+// "down_proj".
+std::string ExpertTensorName(int layer, absl::string_view experts, int expert,
+                             absl::string_view name);
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include "common/status_macros.h"
 #include "kernels/weights/packed_format.h"
 #include "worker/checkpoint/tensor_part.h"
+#include "worker/model_spec/tensor_names.h"
 #include "worker/weights/rank_parts.h"
 #include "worker/weights/tensor_table.h"
 

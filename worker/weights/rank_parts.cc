@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "worker/model_spec/tensor_names.h"
 #include "worker/weights/tensor_table.h"
 
 namespace lockstep {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "worker/checkpoint/tensor_part.h"
+#include "worker/model_spec/tensor_names.h"
 
 namespace lockstep {
 namespace {
@@ -142,23 +143,6 @@ class LayerTensors {
 };
 
 }  // namespace
-
-std::string LayerTensorName(int layer, absl::string_view name) {
-  return absl::StrCat("model.layers.", layer, ".", name, ".weight");
-}
-
-std::string LayerBiasName(int layer, absl::string_view name) {
-  return absl::StrCat("model.layers.", layer, ".", name, ".bias");
-}
-
-std::string RouterBiasName(int layer, const TensorNames& names) {
-  return absl::StrCat("model.layers.", layer, ".", names.router_bias);
-}
-
-std::string ExpertTensorName(int layer, absl::string_view experts, int expert,
-                             absl::string_view name) {
-  return LayerTensorName(layer, absl::StrCat(experts, ".", expert, ".", name));
-}
 
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;

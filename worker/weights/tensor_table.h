@@ -28,18 +28,6 @@ inline constexpr char kEmbeddingName[] = "model.embed_tokens.weight";
 inline constexpr char kFinalNormName[] = "model.norm.weight";
 inline constexpr char kHeadName[] = "lm_head.weight";
 
-// "model.layers.3.mlp.down_proj.weight" of 3 and "mlp.down_proj".
-std::string LayerTensorName(int layer, absl::string_view name);
-// "model.layers.3.self_attn.q_proj.bias" of 3 and "self_attn.q_proj".
-std::string LayerBiasName(int layer, absl::string_view name);
-// What is added to a router's scores.
-std::string RouterBiasName(int layer, const TensorNames& names);
-
-// "model.layers.3.mlp.experts.5.down_proj.weight" of 3, "mlp.experts", 5 and
-// "down_proj".
-std::string ExpertTensorName(int layer, absl::string_view experts, int expert,
-                             absl::string_view name);
-
 // Every tensor that `config` asks for.
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config);
 
