@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/base/config.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -94,7 +95,7 @@ template <typename T, typename Run>
 void ExpectNeedsEachBarrier(size_t expected, const std::vector<T>& out,
                             const Run& run) {
   if (OnGpu()) GTEST_SKIP() << "a GPU does not leave out what is written";
-#ifdef __SANITIZE_THREAD__
+#ifdef ABSL_HAVE_THREAD_SANITIZER
   GTEST_SKIP() << "ThreadSanitizer itself reports what lacks a barrier";
 #endif
   emulation::TakeBarrierSites();

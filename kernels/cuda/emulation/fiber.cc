@@ -1,18 +1,11 @@
 #include "kernels/cuda/emulation/fiber.h"
 
+#include <absl/base/config.h>
+
 #include <cstdint>
 #include <cstdlib>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define LOCKSTEP_ASAN 1
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define LOCKSTEP_ASAN 1
-#endif
-
-#ifdef LOCKSTEP_ASAN
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
@@ -65,7 +58,7 @@ thread_local Fiber* entering = nullptr;
 void StartSwitch([[maybe_unused]] void** fake_stack,
                  [[maybe_unused]] const void* bottom,
                  [[maybe_unused]] size_t bytes) {
-#ifdef LOCKSTEP_ASAN
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(fake_stack, bottom, bytes);
 #endif
 }
@@ -73,13 +66,13 @@ void StartSwitch([[maybe_unused]] void** fake_stack,
 void FinishSwitch([[maybe_unused]] void* fake_stack,
                   [[maybe_unused]] const void** bottom,
                   [[maybe_unused]] size_t* bytes) {
-#ifdef LOCKSTEP_ASAN
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(fake_stack, bottom, bytes);
 #endif
 }
 
 void Unpoison([[maybe_unused]] void* bottom, [[maybe_unused]] size_t bytes) {
-#ifdef LOCKSTEP_ASAN
+#ifdef ABSL_HAVE_ADDRESS_SANITIZER
   __asan_unpoison_memory_region(bottom, bytes);
 #endif
 }

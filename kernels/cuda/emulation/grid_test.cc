@@ -2,6 +2,7 @@
 // misbehave in silence.
 #include "kernels/cuda/emulation/grid.h"
 
+#include <absl/base/config.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +45,7 @@ TEST(Emulation, AMissingBarrierShowsInEveryOrder) {
   for (Order order : kOrders) EXPECT_EQ(Reversed(in, {order}), expected);
   const std::vector<Site> sites = TakeBarrierSites();
   ASSERT_EQ(sites.size(), 1);
-#ifndef __SANITIZE_THREAD__  // which reports it
+#ifndef ABSL_HAVE_THREAD_SANITIZER  // which reports it
   for (Order order : kOrders) {
     EXPECT_NE(Reversed(in, {order, &sites[0]}), expected);
   }
