@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ class LaunchTest : public testing::Test {
     return LaunchGrid(stream, {{2}, {32}}, [this] { ++threads_; });
   }
 
-  int threads_ = 0;
+  std::atomic<int> threads_ = 0;
 };
 
 TEST_F(LaunchTest, RunsAtOnceWhereThereAreNoStreams) {
