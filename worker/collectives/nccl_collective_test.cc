@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -142,6 +143,44 @@ TEST_F(NcclCollectiveTest, AbortEndsACallInProgressWithItsReason) {
     aborter.join();
     EXPECT_EQ(collective->AllGather({&value, 1}, {&value, 1}),
               absl::UnavailableError("rank 1 lost its power supply"));
+  });
+}
+
+// Whoever made a call may free its tensor when the abort has returned.
+TEST_F(NcclCollectiveTest, ACallThatHasNotBegunTouchesNothingAfterAnAbort) {
+  std::atomic<int> touches = 0;
+  fake_.OnNcclTouch([&] { ++touches; });
+  OnAll(1, [&](NcclCollective* collective) {
+    fake_.Hold(true);
+    collective->SetTimeout(absl::Milliseconds(1));
+    auto data = std::make_unique<float>(1);
+    EXPECT_FALSE(collective->AllReduceSum({data.get(), 1}).ok());
+    data.reset();
+    fake_.Hold(false);
+  });
+  EXPECT_EQ(touches, 0);
+}
+
+TEST_F(NcclCollectiveTest, AnAbortWaitsForACallThatTouchesItsTensor) {
+  OnAll(1, [&](NcclCollective* collective) {
+    absl::Notification touching, aborted;
+    bool is_early = false;
+    std::thread aborter([&] {
+      touching.WaitForNotification();
+      collective->Abort("rank 1 lost its power supply");
+      aborted.Notify();
+    });
+    fake_.OnNcclTouch([&] {
+      if (!touching.HasBeenNotified()) touching.Notify();
+      is_early |=
+          aborted.WaitForNotificationWithTimeout(absl::Milliseconds(50));
+    });
+    float value = 1;
+    // Whether it is done before it is aborted is the device's affair.
+    (void)collective->AllReduceSum({&value, 1});
+    aborter.join();
+    fake_.OnNcclTouch(nullptr);
+    EXPECT_FALSE(is_early);
   });
 }
 

@@ -4,12 +4,14 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -151,6 +153,30 @@ TEST_F(CudaDeviceTest, KernelsRunInTheOrderOfTheirStream) {
   ASSERT_TRUE(stream->CopyToHost(host + 4, address, 4).ok());
   ASSERT_TRUE(stream->Synchronize().ok());
   EXPECT_EQ(std::string(host, 8), "wordxord");
+}
+
+// Which may itself wait for what this device is to do: see NcclCollective.
+TEST_F(CudaDeviceTest, FreeingMemoryWaitsForNoOtherDevice) {
+  fake_.SetMachine(/*devices=*/2, /*driver_version=*/13000, 1 << 20);
+  const auto driver = Value(CudaDriver::Load(fake_.library()));
+  const auto busy = Value(CudaStream::Create(device_.get()));
+  absl::Notification freed;
+  bool came = false;
+  ASSERT_EQ(fake_.Launch(busy->handle(),
+                         [&] {
+                           came = freed.WaitForNotificationWithTimeout(
+                               absl::Seconds(20));
+                           return 0;
+                         }),
+            0);
+  std::thread([&] {
+    const auto other = Value(CudaDevice::Open(driver.get(), 1));
+    Value(PinnedMemory::Allocate(other.get(), 64)).reset();
+    Value(DeviceArena::Create(other.get(), "workspaces", 64)).reset();
+  }).join();
+  freed.Notify();
+  ASSERT_TRUE(busy->Synchronize().ok());
+  EXPECT_TRUE(came);
 }
 
 TEST_F(CudaDeviceTest, AKernelThatFailsBreaksTheDevice) {

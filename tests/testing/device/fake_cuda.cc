@@ -71,6 +71,15 @@ void FakeCuda::FailNccl(int rank, int code) {
   Find<decltype(FakeNcclError)>(handle_, "FakeNcclError")(rank, code);
 }
 
+void FakeCuda::OnNcclTouch(std::function<void()> touches) {
+  const auto set = Find<decltype(FakeNcclTouches)>(handle_, "FakeNcclTouches");
+  set(nullptr, nullptr);
+  nccl_touches_ = std::move(touches);
+  if (nccl_touches_ == nullptr) return;
+  set([](void* data) { (*static_cast<std::function<void()>*>(data))(); },
+      &nccl_touches_);
+}
+
 int FakeCuda::alive() const {
   return Find<decltype(FakeCudaAlive)>(handle_, "FakeCudaAlive")();
 }

@@ -32,11 +32,14 @@ class FakeCuda {
   void Hold(bool hold);
   void SetMachine(int devices, int driver_version, int64_t memory_bytes);
   void FailNccl(int rank, int code);
+  // Until the next call of it, or the end; `touches` may be null.
+  void OnNcclTouch(std::function<void()> touches);
   int alive() const;
 
  private:
   const std::string library_;
   void* const handle_;
+  std::function<void()> nccl_touches_;
 };
 
 }  // namespace lockstep

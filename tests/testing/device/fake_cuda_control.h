@@ -28,6 +28,11 @@ void FakeCudaMachine(int devices, int driver_version, long long memory_bytes);
 // From now on the communicator of `rank` has an asynchronous error; 0 ends it.
 void FakeNcclError(int rank, int code);
 
+// Calls `touches` with `data` on the stream's thread each time that a call of
+// NCCL's is about to read or write a tensor; null ends it. `touches` makes no
+// call of the driver.
+void FakeNcclTouches(void (*touches)(void* data), void* data);
+
 // Undoes all of the above.
 void FakeCudaReset();
 

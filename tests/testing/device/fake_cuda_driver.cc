@@ -86,7 +86,7 @@ int cuDevicePrimaryCtxRelease_v2(int) {
 
 int cuCtxSetCurrent(void* context) {
   return Call("cuCtxSetCurrent", [&](auto&) {
-    current = context != nullptr;
+    current = static_cast<int>(reinterpret_cast<intptr_t>(context)) - 1;
     return kSuccess;
   });
 }
@@ -102,13 +102,13 @@ int cuMemGetInfo_v2(size_t* free, size_t* total) {
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   return Call("cuMemAlloc_v2", [&](auto&) {
     Machine& m = machine();
-    if (!current) return kInvalidContext;
+    if (current == kNone) return kInvalidContext;
     if (bytes == 0) return kInvalidValue;
     if (m.used + static_cast<int64_t>(bytes) > m.total) return kOutOfMemory;
     void* const memory = std::malloc(bytes);
     std::memset(memory, 0xff, bytes);  // NaN to whoever reads it unwritten
     m.used += bytes;
-    m.allocations[memory] = bytes;
+    m.allocations[memory] = {bytes, current};
     *address = reinterpret_cast<uint64_t>(memory);
     return kSuccess;
   });
@@ -117,10 +117,10 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
 int cuMemFree_v2(uint64_t address) {
   Machine& m = machine();
   std::unique_lock lock(m.mutex);
-  AwaitAll(lock);
   const auto found = m.allocations.find(reinterpret_cast<void*>(address));
   if (found == m.allocations.end()) return kInvalidValue;
-  m.used -= found->second;
+  AwaitDevice(found->second.device, lock);
+  m.used -= found->second.bytes;
   std::free(found->first);
   m.allocations.erase(found);
   return kSuccess;
@@ -128,17 +128,21 @@ int cuMemFree_v2(uint64_t address) {
 
 int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
   return Call("cuMemHostAlloc", [&](auto&) {
+    if (current == kNone) return kInvalidContext;
     *memory = std::malloc(bytes);
-    ++machine().alive;
+    machine().page_locked[*memory] = {bytes, current};
     return kSuccess;
   });
 }
 
 int cuMemFreeHost(void* memory) {
-  std::unique_lock lock(machine().mutex);
-  AwaitAll(lock);
-  std::free(memory);
-  --machine().alive;
+  Machine& m = machine();
+  std::unique_lock lock(m.mutex);
+  const auto found = m.page_locked.find(memory);
+  if (found == m.page_locked.end()) return kInvalidValue;
+  AwaitDevice(found->second.device, lock);
+  std::free(found->first);
+  m.page_locked.erase(found);
   return kSuccess;
 }
 }

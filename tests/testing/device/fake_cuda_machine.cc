@@ -65,7 +65,8 @@ void FakeCudaReset() {
 
 int FakeCudaAlive() {
   const std::lock_guard lock(machine().mutex);
-  return machine().alive + static_cast<int>(machine().allocations.size());
+  return machine().alive + static_cast<int>(machine().allocations.size() +
+                                            machine().page_locked.size());
 }
 }
 

@@ -35,6 +35,14 @@ struct Settings {
   std::string failed;                  // the first call that did
   int broken = 0;                      // by a kernel: what every call returns
   int nccl_rank = -1, nccl_error = 0;  // whose communicator fails, and how
+  void (*touches)(void*) = nullptr;    // told of NCCL's tensors
+  void* touched = nullptr;
+};
+
+// Of a device, or page-locked.
+struct Allocation {
+  size_t bytes = 0;
+  int device = 0;
 };
 
 // One lock for all of it: this is no place to be fast.
@@ -42,15 +50,16 @@ struct Machine : Settings {
   std::mutex mutex;
   std::condition_variable changed;
   int64_t used = 0;
-  std::map<void*, size_t> allocations;
-  int alive = 0;    // contexts, streams, events, page-locked memory
-  int pending = 0;  // work on all streams
+  std::map<void*, Allocation> allocations, page_locked;
+  int alive = 0;               // contexts, streams, events, communicators
+  std::map<int, int> pending;  // work on the streams of each device
 };
 
 Machine& machine();
 
-// Whether this thread has a context.
-inline thread_local bool current = false;
+// The device whose context this thread has; none: negative.
+inline constexpr int kNone = -1;
+inline thread_local int current = kNone;
 
 // Under the lock: what a call returns before it has done anything.
 int Enter(const char* call);
@@ -63,9 +72,10 @@ int Call(const char* call, Then then) {
   return then(lock);
 }
 
-// Memory is freed when nothing runs that may use it, as CUDA does.
-inline void AwaitAll(std::unique_lock<std::mutex>& lock) {
-  machine().changed.wait(lock, [] { return machine().pending == 0; });
+// Memory is freed when nothing runs on its device, as CUDA does. What runs on
+// another device is not waited for: it may need this one to go on.
+inline void AwaitDevice(int device, std::unique_lock<std::mutex>& lock) {
+  machine().changed.wait(lock, [=] { return machine().pending[device] == 0; });
 }
 
 // Puts work on a stream.

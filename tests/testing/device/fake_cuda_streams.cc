@@ -20,6 +20,7 @@ using Work = std::function<void()>;
 struct CUstream_st {
   std::deque<Work> queue;
   bool working = false, ends = false;
+  int device = kNone;
   std::thread worker;
 
   bool idle() const { return queue.empty() && !working; }
@@ -55,16 +56,16 @@ void WorkThrough(CUstream_st* stream) {
     work();
     lock.lock();
     stream->working = false;
-    --m.pending;
+    --m.pending[stream->device];
     m.changed.notify_all();
   }
 }
 
 // Under the lock.
 int Put(CUstream_st* stream, Work work) {
-  if (!current) return kInvalidContext;
+  if (current == kNone) return kInvalidContext;
   stream->queue.push_back(std::move(work));
-  ++machine().pending;
+  ++machine().pending[stream->device];
   machine().changed.notify_all();
   return kSuccess;
 }
@@ -116,8 +117,9 @@ int FakeCudaLaunch(void* stream, int (*kernel)(void*), void* data) {
 
 int cuStreamCreate(CUstream_st** stream, unsigned) {
   return Call("cuStreamCreate", [&](auto&) {
-    if (!current) return kInvalidContext;
+    if (current == kNone) return kInvalidContext;
     *stream = new CUstream_st;
+    (*stream)->device = current;
     (*stream)->worker = std::thread(WorkThrough, *stream);
     ++machine().alive;
     return kSuccess;

@@ -26,6 +26,7 @@ constexpr size_t kIdBytes = 128;
 struct Exchange {
   std::vector<std::vector<float>> parts;  // by rank
   int arrived = 0;
+  int done = 0;
 };
 
 struct Group {
@@ -60,29 +61,38 @@ struct Rank {
   bool aborted = false;
 };
 
-// Shows `in` to all ranks and waits for theirs; false if this one aborts.
-bool Meet(Rank* self, int number, std::vector<float> in, Exchange* all) {
+// Under the lock, before a call reads or writes a tensor.
+void Touch() {
+  if (machine().touches != nullptr) machine().touches(machine().touched);
+}
+
+using Parts = std::vector<std::vector<float>>;
+
+// Shows `in` to all ranks, waits for theirs and hands them to `use`, unless
+// this rank aborts. Tensors are touched under the lock, and not once the rank
+// has aborted: their owner may free them when ncclCommAbort returns.
+template <typename Use>
+void Meet(Rank* self, int number, const float* in, size_t count,
+          const Use& use) {
   std::unique_lock lock(machine().mutex);
-  Exchange& exchange = self->group->exchanges[number];
+  if (self->aborted) return;
+  std::map<int, Exchange>& exchanges = self->group->exchanges;
+  Exchange& exchange = exchanges[number];
   exchange.parts.resize(self->group->size);
-  exchange.parts[self->rank] = std::move(in);
+  Touch();
+  exchange.parts[self->rank].assign(in, in + count);
   ++exchange.arrived;
   machine().changed.notify_all();
   machine().changed.wait(lock, [&] {
     return self->aborted || exchange.arrived == self->group->size;
   });
-  if (self->aborted) return false;
-  *all = exchange;
-  return true;
+  if (self->aborted) return;
+  Touch();
+  use(exchange.parts);
+  if (++exchange.done == self->group->size) exchanges.erase(number);
 }
 
-std::vector<float> Floats(const void* data, size_t count) {
-  const auto* const floats = static_cast<const float*>(data);
-  return {floats, floats + count};
-}
-
-// Lets the stream show `in` to all ranks and, unless this one aborts, hand
-// their parts to `use`.
+// Lets the stream show `in` to all ranks and hand their parts to `use`.
 template <typename Use>
 int EnqueueExchange(const char* call, const void* in, size_t count,
                     const std::shared_ptr<Rank>& rank, CUstream_st* stream,
@@ -91,8 +101,7 @@ int EnqueueExchange(const char* call, const void* in, size_t count,
     return error;
   }
   const auto work = [in, count, use, self = rank, number = rank->next++] {
-    Exchange all;
-    if (Meet(self.get(), number, Floats(in, count), &all)) use(all.parts);
+    Meet(self.get(), number, static_cast<const float*>(in), count, use);
   };
   return Enqueue("a call of NCCL's", stream, work);
 }
@@ -109,6 +118,12 @@ void FakeNcclError(int rank, int code) {
   const std::lock_guard lock(machine().mutex);
   machine().nccl_rank = rank;
   machine().nccl_error = code;
+}
+
+void FakeNcclTouches(void (*touches)(void*), void* data) {
+  const std::lock_guard lock(machine().mutex);
+  machine().touches = touches;
+  machine().touched = data;
 }
 
 int ncclGetUniqueId(Id* id) {
@@ -150,7 +165,7 @@ int ncclCommGetAsyncError(ncclComm* comm, int* state) {
 
 int ncclAllReduce(const void* in, void* out, size_t count, int, int,
                   ncclComm* comm, CUstream_st* stream) {
-  const auto add = [out, count](const std::vector<std::vector<float>>& parts) {
+  const auto add = [out, count](const Parts& parts) {
     auto* const sums = static_cast<float*>(out);
     for (size_t i = 0; i < count; ++i) {
       sums[i] = 0;
@@ -162,7 +177,7 @@ int ncclAllReduce(const void* in, void* out, size_t count, int, int,
 
 int ncclAllGather(const void* in, void* out, size_t count, int, ncclComm* comm,
                   CUstream_st* stream) {
-  const auto join = [out](const std::vector<std::vector<float>>& parts) {
+  const auto join = [out](const Parts& parts) {
     auto* to = static_cast<float*>(out);
     for (const std::vector<float>& part : parts) {
       to = std::copy(part.begin(), part.end(), to);
@@ -171,6 +186,7 @@ int ncclAllGather(const void* in, void* out, size_t count, int, ncclComm* comm,
   return EnqueueExchange("ncclAllGather", in, count, comm->rank, stream, join);
 }
 
+// Waits for a call that is at its tensors; none touches them later.
 int ncclCommAbort(ncclComm* comm) {
   const std::lock_guard lock(machine().mutex);
   comm->rank->aborted = true;
