@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 
+DECLARE_string(collective);
 DECLARE_string(kv_cache_type);
 
 DEFINE_string(device, "auto",
@@ -30,6 +31,7 @@ absl::StatusOr<DeviceChoice> DeviceChoiceFromFlags() {
   DeviceChoice choice;
   choice.gpu_memory_utilization = FLAGS_gpu_memory_utilization;
   choice.has_default_kv_type = FLAGS_kv_cache_type == "auto";
+  choice.takes_nccl = FLAGS_collective == "auto" || FLAGS_collective == "nccl";
   // So that NaN is refused as well.
   if (!(FLAGS_gpu_memory_utilization > 0 &&
         FLAGS_gpu_memory_utilization <= 1)) {

@@ -63,18 +63,20 @@ absl::Status Follower::LoadAndStep() {
   }));
   health_->Enter(Phase::kReady);
   SilentSink sink;
-  return RunRankLoop({.rank = options_.rank.rank,
-                      .scheduler = rank_->scheduler_options(),
-                      .source = &source_,
-                      .engine = rank_->engine(),
-                      .sink = &sink,
-                      .failure = failure_,
-                      .step_timeout = options_.step_timeout,
-                      .on_step_end = nullptr,
-                      .progress = source_.progress(),
-                      .collective = rank_->collective(),
-                      .meter = &step_meter_,
-                      .grammars = rank_->grammars()});
+  LOCKSTEP_RETURN_IF_ERROR(RunRankLoop({.rank = options_.rank.rank,
+                                        .scheduler = rank_->scheduler_options(),
+                                        .source = &source_,
+                                        .engine = rank_->engine(),
+                                        .sink = &sink,
+                                        .failure = failure_,
+                                        .step_timeout = options_.step_timeout,
+                                        .on_step_end = nullptr,
+                                        .progress = source_.progress(),
+                                        .collective = rank_->collective(),
+                                        .meter = &step_meter_,
+                                        .grammars = rank_->grammars()}));
+  rank_->CloseCollective();
+  return absl::OkStatus();
 }
 
 }  // namespace lockstep

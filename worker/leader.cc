@@ -177,6 +177,7 @@ absl::Status Leader::Serve() {
        .collective = rank_->collective(),
        .meter = &step_meter_,
        .grammars = rank_->grammars()}));
+  rank_->CloseCollective();
   admission_.timers().Cancel(hurry_timer_);
   LOCKSTEP_RETURN_IF_ERROR(source_.WaitForFollowers(kFollowersTimeout));
   // Of ended streams some clients have not read all; `signals` bounds the wait.

@@ -21,6 +21,7 @@
 #include "common/termination_signals.h"
 #include "hub/fetch_model.h"
 #include "hub/hub_settings.h"
+#include "proto/group.pb.h"
 #include "proto/worker.grpc.pb.h"
 #include "worker/collectives/collective_kind.h"
 #include "worker/follower.h"
@@ -71,6 +72,17 @@ absl::StatusOr<std::unique_ptr<LocalRanks>> StartLocalRanks(
   return LocalRanks::Start(arguments, children);
 }
 
+// A collective that breaks between two steps ends the group.
+RankOptions RankOptionsOf(const WorkerOptions& options, GroupFailure* failure) {
+  RankOptions rank = options.rank;
+  rank.group_timeout = options.group_timeout;
+  rank.collective_failed = [failure,
+                            number = rank.rank](const absl::Status& status) {
+    failure->ReportError(number, v1::COLLECTIVE_FAILED, status);
+  };
+  return rank;
+}
+
 // Other hosts reach this one as the leader does, and the leader by its address.
 absl::Status OpenCollective(const WorkerOptions& options, Rank& rank) {
   std::string host;
@@ -116,7 +128,8 @@ absl::Status RunLeader(const WorkerOptions& options, const Arguments& arguments,
                        HealthBoard& health, MetricBoard& metrics) {
   // Outlives all that may take its time once the group has failed.
   GroupFailure failure{GroupFailure::Options()};
-  LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto rank,
+                            Rank::Open(RankOptionsOf(options, &failure)));
   LOCKSTEP_RETURN_IF_ERROR(CheckCanListen(options.listen, "listen"));
   LOCKSTEP_RETURN_IF_ERROR(WaitUntilKnown(
       options.leader_address, "leader_address", options.group_timeout));
@@ -143,7 +156,8 @@ absl::Status RunFollower(const WorkerOptions& options,
                          MetricBoard& metrics) {
   // As RunLeader's.
   GroupFailure failure{GroupFailure::Options()};
-  LOCKSTEP_ASSIGN_OR_RETURN(auto rank, Rank::Open(options.rank));
+  LOCKSTEP_ASSIGN_OR_RETURN(auto rank,
+                            Rank::Open(RankOptionsOf(options, &failure)));
   LOCKSTEP_ASSIGN_OR_RETURN(
       auto local_ranks,
       StartLocalRanks(options, arguments, options.leader_address));

@@ -59,9 +59,10 @@ DEFINE_int32(num_nodes, 1,
 DEFINE_int32(node_rank, 0,
              "This host's number among --num_nodes; 0 has the leader.");
 DEFINE_string(collective, "auto",
-              "How ranks exchange tensors: shared_memory, gloo (TCP) or auto "
-              "(shared_memory where --num_nodes is 1, else gloo). It changes "
-              "no bit of an answer. The same on all ranks.");
+              "How ranks exchange tensors: nccl (between GPUs, and there "
+              "alone), shared_memory, gloo (TCP) or auto (nccl on GPUs, "
+              "shared_memory where --num_nodes is 1, else gloo). On the CPU it "
+              "changes no bit of an answer. The same on all ranks.");
 DEFINE_int32(group_timeout, 120,
              "Seconds within which all ranks must have joined.");
 DEFINE_int32(drain_timeout, 30,

@@ -198,7 +198,8 @@ TEST_F(OptionsTest, ABadValueIsNamedWithItsLimits) {
       {"kv_cache_type", "",
        "--kv_cache_type is \"\"; it must be auto, fp32, fp16, bf16 or int8."},
       {"collective", "mpi",
-       "--collective is \"mpi\"; it must be auto, shared_memory or gloo."},
+       "--collective is \"mpi\"; it must be auto, shared_memory, gloo or "
+       "nccl."},
       {"served_model_name", "my \"model\"",
        "--served_model_name is \"my \\\"model\\\"\"; it must be at most 128 "
        "characters of [A-Za-z0-9._/:@+-]."},

@@ -142,6 +142,11 @@ absl::Status Run(int argc, char** argv) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const CollectiveKind kind,
       ParseCollective(FLAGS_collective, kRanks, /*num_nodes=*/1));
+  if (kind == CollectiveKind::kNccl) {
+    return absl::InvalidArgumentError(
+        "--collective is nccl, which is between GPUs; it must be "
+        "shared_memory or gloo.");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(Group group, kind == CollectiveKind::kGloo
                                              ? MakeGloo()
                                              : MakeSharedMemory());

@@ -16,7 +16,8 @@ namespace lockstep {
 //
 // Every rank makes the same calls with the same sizes, in the same order. Sums
 // are taken in the order of kernels::TreeSum over ranks, so that every rank,
-// and every implementation, gets the same bits. A call fails with UNAVAILABLE
+// and every implementation that has sums_in_rank_order, gets the same bits. A
+// call fails with UNAVAILABLE
 // when the group was aborted or a rank left, with DEADLINE_EXCEEDED when its
 // time limit has passed. Of the other ranks the call they are at may still
 // succeed then; none after it can.
@@ -26,6 +27,9 @@ class Collective {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+
+  // Else every rank gets the same bits, of some order.
+  virtual bool sums_in_rank_order() const { return true; }
 
   // data[i] becomes the sum over ranks of their data[i].
   virtual absl::Status AllReduceSum(absl::Span<float> data) = 0;

@@ -13,6 +13,8 @@ const char* CollectiveName(CollectiveKind kind) {
       return "shared_memory";
     case CollectiveKind::kGloo:
       return "gloo";
+    case CollectiveKind::kNccl:
+      return "nccl";
   }
   return "";
 }
@@ -20,10 +22,11 @@ const char* CollectiveName(CollectiveKind kind) {
 absl::StatusOr<CollectiveKind> ParseCollective(absl::string_view flag,
                                                int tensor_parallel_size,
                                                int num_nodes) {
-  if (flag != "auto" && flag != "shared_memory" && flag != "gloo") {
+  if (flag != "auto" && flag != "shared_memory" && flag != "gloo" &&
+      flag != "nccl") {
     return absl::InvalidArgumentError(
         absl::StrCat("--collective is \"", flag,
-                     "\"; it must be auto, shared_memory or gloo."));
+                     "\"; it must be auto, shared_memory, gloo or nccl."));
   }
   if (flag == "shared_memory" && num_nodes > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -31,6 +34,7 @@ absl::StatusOr<CollectiveKind> ParseCollective(absl::string_view flag,
         num_nodes, " share none; it must be auto or gloo."));
   }
   if (tensor_parallel_size == 1) return CollectiveKind::kSingle;
+  if (flag == "nccl") return CollectiveKind::kNccl;
   return flag == "gloo" || num_nodes > 1 ? CollectiveKind::kGloo
                                          : CollectiveKind::kSharedMemory;
 }

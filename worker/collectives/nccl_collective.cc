@@ -23,45 +23,55 @@ absl::StatusOr<NcclApi::UniqueId> NcclCollective::NewId(
   return id;
 }
 
-absl::StatusOr<std::unique_ptr<NcclCollective>> NcclCollective::Join(
-    const NcclLibrary* nccl, CudaStream* stream, const NcclApi::UniqueId& id,
-    const Options& options) {
-  std::unique_ptr<NcclCollective> collective(
-      new NcclCollective(nccl, stream, options));
-  LOCKSTEP_RETURN_IF_ERROR(collective->Init(id));
-  collective->watch_ = std::thread([watched = collective.get()] {
-    pthread_setname_np(pthread_self(), "nccl-watch");
-    watched->Watch();
-  });
-  return collective;
-}
-
 NcclCollective::NcclCollective(const NcclLibrary* nccl, CudaStream* stream,
                                const Options& options)
     : nccl_(nccl), stream_(stream), options_(options) {}
 
 NcclCollective::~NcclCollective() {
-  {
-    const std::lock_guard lock(mutex_);
-    destroyed_ = true;
-    changed_.notify_all();
-  }
-  if (watch_.joinable()) watch_.join();
+  StopWatching();
   End(absl::CancelledError("destroyed"));
 }
 
-absl::Status NcclCollective::Init(const NcclApi::UniqueId& id) {
+void NcclCollective::StopWatching() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_watched_ = false;
+    changed_.notify_all();
+  }
+  if (watch_.joinable()) watch_.join();
+}
+
+absl::Status NcclCollective::Join(const NcclApi::UniqueId& id,
+                                  absl::Duration timeout) {
+  absl::Status status = Begin(id);
+  if (status.ok()) {
+    status = WaitFor(
+        "ncclCommInitRankConfig",
+        absl::StrCat("the start of NCCL with ", options_.size, " ranks"),
+        timeout, []() -> absl::StatusOr<bool> { return true; });
+  }
+  if (!status.ok()) {
+    End(status);
+    return status;
+  }
+  watch_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "nccl-watch");
+    Watch();
+  });
+  return absl::OkStatus();
+}
+
+// Under the lock, as an abort may come any time; being non-blocking it returns
+// at once.
+absl::Status NcclCollective::Begin(const NcclApi::UniqueId& id) {
+  const std::lock_guard lock(mutex_);
+  if (!ended_.ok()) return ended_;
   NcclApi::Config config;
   config.blocking = 0;
   const NcclApi::Result result = nccl_->api().init_rank(
       &communicator_, options_.size, id, options_.rank, &config);
-  const std::string what =
-      absl::StrCat("the start of NCCL with ", options_.size, " ranks");
-  if (result != NcclApi::kInProgress) {
-    LOCKSTEP_RETURN_IF_ERROR(Check(result, "ncclCommInitRankConfig"));
-  }
-  return WaitFor(what, options_.timeout,
-                 []() -> absl::StatusOr<bool> { return true; });
+  if (result == NcclApi::kInProgress) return absl::OkStatus();
+  return Check(result, "ncclCommInitRankConfig");
 }
 
 absl::Status NcclCollective::AllReduceSum(absl::Span<float> data) {
@@ -89,7 +99,7 @@ absl::Status NcclCollective::Run(const char* call, uint64_t operation,
                                  const Enqueue& enqueue) {
   absl::Status status = Start(call, enqueue);
   if (status.ok()) {
-    status = WaitFor(OperationName(operation), timeout_,
+    status = WaitFor(call, OperationName(operation), timeout_,
                      [this] { return stream_->Done(); });
   }
   // A call that did not end leaves nothing that another could follow.
@@ -108,7 +118,7 @@ absl::Status NcclCollective::Start(const char* call, const Enqueue& enqueue) {
 }
 
 absl::Status NcclCollective::WaitFor(
-    const std::string& what, absl::Duration timeout,
+    const char* call, const std::string& what, absl::Duration timeout,
     absl::FunctionRef<absl::StatusOr<bool>()> done) {
   const bool limited = timeout < absl::InfiniteDuration();
   const Clock::time_point end =
@@ -122,7 +132,8 @@ absl::Status NcclCollective::WaitFor(
     }
     if (limited && Clock::now() >= end) {
       return absl::DeadlineExceededError(
-          absl::StrCat(what, ": not all ranks came within ",
+          absl::StrCat(Named(call), " on ", stream_->device().name(), ": ",
+                       what, ", for which not all ranks came within ",
                        absl::FormatDuration(timeout), "."));
     }
     if (look > kLongestLook) look = kLongestLook;
@@ -145,7 +156,11 @@ absl::StatusOr<bool> NcclCollective::InProgress() {
 
 absl::Status NcclCollective::Check(NcclApi::Result result,
                                    absl::string_view call) const {
-  return nccl_->Check(result, call, stream_->device().name());
+  return nccl_->Check(result, Named(call), stream_->device().name());
+}
+
+std::string NcclCollective::Named(absl::string_view call) const {
+  return absl::StrCat(call, " of rank ", options_.rank);
 }
 
 void NcclCollective::Abort(absl::string_view reason) {
@@ -166,7 +181,7 @@ void NcclCollective::Watch() {
   const auto period = absl::ToChronoNanoseconds(options_.watch_period);
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, period,
-                            [this] { return destroyed_ || !ended_.ok(); })) {
+                            [this] { return !is_watched_ || !ended_.ok(); })) {
     lock.unlock();
     const absl::Status status = InProgress().status();
     if (!status.ok()) {

@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -23,12 +22,11 @@ namespace lockstep {
 
 // Ranks with a GPU each, over NCCL.
 //
+//   NcclCollective collective(nccl, stream, {.rank = rank, .size = size});
 //   LOCKSTEP_ASSIGN_OR_RETURN(const NcclApi::UniqueId id,
 //                             NcclCollective::NewId(nccl));  // rank 0
 //   …id goes to the other ranks…
-//   LOCKSTEP_ASSIGN_OR_RETURN(
-//       auto collective,
-//       NcclCollective::Join(nccl, stream, id, {.rank = rank, .size = size}));
+//   LOCKSTEP_RETURN_IF_ERROR(collective.Join(id, timeout));
 //
 // Tensors lie in the memory of the stream's device. A call is put on the stream
 // and waited for, so that a step of it that hangs is seen: the communicator is
@@ -38,7 +36,8 @@ namespace lockstep {
 //
 // A thread, "nccl-watch", looks for asynchronous errors between calls: the
 // first one aborts, and is told once to `failed`. NCCL names no rank, so no
-// message says which did not come.
+// message says which did not come: it names the call, and the rank and device
+// that made it.
 class NcclCollective final : public Collective {
  public:
   static absl::StatusOr<NcclApi::UniqueId> NewId(const NcclLibrary* nccl);
@@ -46,24 +45,28 @@ class NcclCollective final : public Collective {
   struct Options {
     int rank = 0;
     int size = 1;
-    // For all ranks to have joined.
-    absl::Duration timeout = absl::InfiniteDuration();
     absl::Duration watch_period = absl::Milliseconds(200);
-    // On the thread "nccl-watch"; must not block.
+    // On the thread "nccl-watch", whose end the destructor awaits.
     std::function<void(const absl::Status&)> failed = nullptr;
   };
 
-  // Blocks until all ranks have joined. DEADLINE_EXCEEDED when they have not in
-  // time. Library and stream must outlive the result, and graphs that captured
-  // its calls must not.
-  static absl::StatusOr<std::unique_ptr<NcclCollective>> Join(
-      const NcclLibrary* nccl, CudaStream* stream, const NcclApi::UniqueId& id,
-      const Options& options);
+  // Library and stream must outlive it, and graphs that captured its calls must
+  // not.
+  NcclCollective(const NcclLibrary* nccl, CudaStream* stream,
+                 const Options& options);
+
+  // Before any call: blocks until all ranks have joined. DEADLINE_EXCEEDED when
+  // they have not in time; what Abort left, be it before this.
+  absl::Status Join(const NcclApi::UniqueId& id, absl::Duration timeout);
 
   ~NcclCollective() override;
 
+  // No call comes any more: `failed` is not called once this has returned.
+  void StopWatching();
+
   int rank() const override { return options_.rank; }
   int size() const override { return options_.size; }
+  bool sums_in_rank_order() const override { return false; }
   absl::Status AllReduceSum(absl::Span<float> data) override;
   absl::Status AllGather(absl::Span<const float> in,
                          absl::Span<float> out) override;
@@ -77,16 +80,16 @@ class NcclCollective final : public Collective {
   using Clock = std::chrono::steady_clock;
   using Enqueue = absl::FunctionRef<NcclApi::Result(NcclApi::Communicator)>;
 
-  NcclCollective(const NcclLibrary* nccl, CudaStream* stream,
-                 const Options& options);
-
-  absl::Status Init(const NcclApi::UniqueId& id);
+  absl::Status Begin(const NcclApi::UniqueId& id);
   // Waits until `done` says so, nothing of NCCL's is in progress, or the end.
-  absl::Status WaitFor(const std::string& what, absl::Duration timeout,
+  absl::Status WaitFor(const char* call, const std::string& what,
+                       absl::Duration timeout,
                        absl::FunctionRef<absl::StatusOr<bool>()> done);
   // Whether NCCL is still at something; an asynchronous error, or what the
   // abort left.
   absl::StatusOr<bool> InProgress();
+  // "ncclAllReduce of rank 1"
+  std::string Named(absl::string_view call) const;
   absl::Status Check(NcclApi::Result result, absl::string_view call) const;
   absl::Status Run(const char* call, uint64_t operation,
                    const Enqueue& enqueue);
@@ -105,7 +108,7 @@ class NcclCollective final : public Collective {
   std::condition_variable changed_;
   NcclApi::Communicator communicator_ = nullptr;
   absl::Status ended_;
-  bool destroyed_ = false;
+  bool is_watched_ = true;
 
   std::thread watch_;
 };

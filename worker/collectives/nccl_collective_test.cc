@@ -3,6 +3,7 @@
 #include "worker/collectives/nccl_collective.h"
 
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,30 +38,33 @@ T Value(absl::StatusOr<T> result) {
 
 class NcclCollectiveTest : public testing::Test {
  protected:
-  // On a thread of each rank: its collective, or why it has none.
-  using Joined = absl::StatusOr<std::unique_ptr<NcclCollective>>;
+  // On a thread of each rank: its collective, and what came of its joining.
+  using Run = std::function<void(NcclCollective*, const absl::Status&)>;
 
   void OnRanks(int size, int present, NcclCollective::Options options,
-               const std::function<void(Joined)>& run) {
+               const Run& run,
+               absl::Duration timeout = absl::InfiniteDuration()) {
     const NcclApi::UniqueId id = Value(NcclCollective::NewId(nccl_.get()));
     options.size = size;
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < present; ++rank) {
       options.rank = rank;
-      ranks.emplace_back([this, id, options, &run] {
+      ranks.emplace_back([this, id, options, timeout, &run] {
         ASSERT_TRUE(device_->MakeCurrent().ok());
         const auto stream = Value(CudaStream::Create(device_.get()));
-        run(NcclCollective::Join(nccl_.get(), stream.get(), id, options));
+        NcclCollective collective(nccl_.get(), stream.get(), options);
+        run(&collective, collective.Join(id, timeout));
       });
     }
     for (std::thread& rank : ranks) rank.join();
   }
 
   void OnAll(int size, const std::function<void(NcclCollective*)>& run) {
-    OnRanks(size, size, {}, [&](Joined collective) {
-      ASSERT_TRUE(collective.ok()) << collective.status();
-      run(collective->get());
-    });
+    OnRanks(size, size, {},
+            [&](NcclCollective* collective, const absl::Status& joined) {
+              ASSERT_TRUE(joined.ok()) << joined;
+              run(collective);
+            });
   }
 
   FakeCuda fake_;
@@ -104,13 +108,43 @@ TEST_F(NcclCollectiveTest, SumsAndGathersOverAllRanks) {
 
 TEST_F(NcclCollectiveTest, JoiningEndsWhenARankDoesNotCome) {
   const int alive = fake_.alive();
-  OnRanks(/*size=*/3, /*present=*/2, {.timeout = absl::Milliseconds(50)},
-          [](Joined collective) {
-            EXPECT_EQ(collective.status(),
-                      absl::DeadlineExceededError(
-                          "the start of NCCL with 3 ranks: not all ranks came "
-                          "within 50ms."));
-          });
+  OnRanks(
+      /*size=*/3, /*present=*/2, {},
+      [](NcclCollective* collective, const absl::Status& joined) {
+        EXPECT_EQ(joined,
+                  absl::DeadlineExceededError(absl::StrCat(
+                      "ncclCommInitRankConfig of rank ", collective->rank(),
+                      " on device 0 (Fake GPU): the start of NCCL with "
+                      "3 ranks, for which not all ranks came within "
+                      "50ms.")));
+        float value = 1;
+        EXPECT_EQ(collective->AllReduceSum({&value, 1}), joined);
+      },
+      absl::Milliseconds(50));
+  EXPECT_EQ(fake_.alive(), alive);
+}
+
+TEST_F(NcclCollectiveTest, AnAbortEndsJoiningBeforeItAndInProgress) {
+  const absl::Status left = absl::UnavailableError("the leader left");
+  const NcclApi::UniqueId id = Value(NcclCollective::NewId(nccl_.get()));
+  const auto stream = Value(CudaStream::Create(device_.get()));
+  const int alive = fake_.alive();
+  for (const bool before : {true, false}) {
+    NcclCollective alone(nccl_.get(), stream.get(), {.rank = 1, .size = 2});
+    absl::Notification joins;
+    std::thread aborter([&] {
+      if (!before) joins.WaitForNotification();
+      alone.Abort(left.message());
+      if (before) joins.Notify();
+    });
+    if (before) {
+      joins.WaitForNotification();
+    } else {
+      joins.Notify();
+    }
+    EXPECT_EQ(alone.Join(id, absl::InfiniteDuration()), left);
+    aborter.join();
+  }
   EXPECT_EQ(fake_.alive(), alive);
 }
 
@@ -121,8 +155,9 @@ TEST_F(NcclCollectiveTest, ACallEndsWhenARankDoesNotCome) {
     std::vector<float> data(8);
     const absl::Status late = collective->AllReduceSum(absl::MakeSpan(data));
     EXPECT_EQ(late, absl::DeadlineExceededError(
-                        "an all-reduce of 8 floats: not all ranks came within "
-                        "50ms."));
+                        "ncclAllReduce of rank 0 on device 0 (Fake GPU): an "
+                        "all-reduce of 8 floats, for which not all ranks came "
+                        "within 50ms."));
     EXPECT_EQ(collective->AllReduceSum(absl::MakeSpan(data)), late);
   });
 }
@@ -191,8 +226,9 @@ TEST_F(NcclCollectiveTest, AnAsynchronousErrorEndsACall) {
     float value = 1;
     EXPECT_EQ(collective->AllReduceSum({&value, 1}),
               absl::UnavailableError(
-                  "NCCL on device 0 (Fake GPU): remote process exited or there "
-                  "was a network error (6), the fake's own words"));
+                  "NCCL of rank 0 on device 0 (Fake GPU): remote process "
+                  "exited or there was a network error (6), the fake's own "
+                  "words"));
   });
 }
 
@@ -205,14 +241,16 @@ TEST_F(NcclCollectiveTest, AnAsynchronousErrorBetweenCallsIsTold) {
         failure = status;
         told.Notify();
       }};
-  OnRanks(/*size=*/1, /*present=*/1, options, [&](Joined collective) {
-    ASSERT_TRUE(collective.ok()) << collective.status();
-    fake_.FailNccl(/*rank=*/0, kRemoteError);
-    told.WaitForNotification();
-    EXPECT_THAT(std::string(failure.message()), HasSubstr("remote process"));
-    float value = 1;
-    EXPECT_EQ((*collective)->AllReduceSum({&value, 1}), failure);
-  });
+  OnRanks(/*size=*/1, /*present=*/1, options,
+          [&](NcclCollective* collective, const absl::Status& joined) {
+            ASSERT_TRUE(joined.ok()) << joined;
+            fake_.FailNccl(/*rank=*/0, kRemoteError);
+            told.WaitForNotification();
+            EXPECT_THAT(std::string(failure.message()),
+                        HasSubstr("remote process"));
+            float value = 1;
+            EXPECT_EQ(collective->AllReduceSum({&value, 1}), failure);
+          });
 }
 
 TEST_F(NcclCollectiveTest, AFailureOfAnyCallIsAStatusAndLeavesNothingBehind) {
@@ -221,14 +259,14 @@ TEST_F(NcclCollectiveTest, AFailureOfAnyCallIsAStatusAndLeavesNothingBehind) {
     SCOPED_TRACE(call);
     const int alive = fake_.alive();
     fake_.Fail(call, /*nth=*/1, /*code=*/2);
-    OnRanks(/*size=*/1, /*present=*/1, {}, [](Joined collective) {
-      absl::Status status = collective.status();
-      float value = 1;
-      if (status.ok()) status = (*collective)->AllReduceSum({&value, 1});
-      EXPECT_FALSE(status.ok());
-      EXPECT_THAT(std::string(status.message()),
-                  HasSubstr("on device 0 (Fake GPU): "));
-    });
+    OnRanks(/*size=*/1, /*present=*/1, {},
+            [](NcclCollective* collective, absl::Status status) {
+              float value = 1;
+              if (status.ok()) status = collective->AllReduceSum({&value, 1});
+              EXPECT_FALSE(status.ok());
+              EXPECT_THAT(std::string(status.message()),
+                          HasSubstr("on device 0 (Fake GPU): "));
+            });
     fake_.Fail("", 0, 0);
     EXPECT_EQ(fake_.alive(), alive);
   }

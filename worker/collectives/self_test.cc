@@ -15,10 +15,17 @@ namespace {
 
 constexpr size_t kCounts[] = {1, 1001, 150'001};
 
-// Of different magnitude, so that the order of a sum shows; no two ranks' and
-// no two neighbours are alike.
-std::vector<float> ValuesOf(int rank, size_t count) {
+// Whose sum is exact in any order.
+constexpr int kWholeNumbers = 1021;
+
+// Of different magnitude, so that the order of a sum shows, or whole numbers;
+// no two ranks' and no two neighbours are alike.
+std::vector<float> ValuesOf(int rank, size_t count, bool are_whole) {
   std::vector<float> values(count);
+  for (size_t i = 0; are_whole && i < count; ++i) {
+    values[i] = static_cast<int>((i * 31 + rank * 17) % kWholeNumbers) - 510;
+  }
+  if (are_whole) return values;
   for (size_t i = 0; i < count; ++i) {
     const int exponent = static_cast<int>((i + rank * 7) % 21) - 10;
     values[i] =
@@ -45,7 +52,7 @@ absl::Status TestSize(Collective* collective, size_t count) {
   std::vector<std::vector<float>> of_rank;
   std::vector<const float*> pointers;
   for (int rank = 0; rank < size; ++rank) {
-    of_rank.push_back(ValuesOf(rank, count));
+    of_rank.push_back(ValuesOf(rank, count, !collective->sums_in_rank_order()));
     pointers.push_back(of_rank.back().data());
   }
   std::vector<float> gathered(size * count);

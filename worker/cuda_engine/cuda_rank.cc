@@ -3,7 +3,11 @@
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
+#include <cstring>
+
 #include "common/status_macros.h"
+#include "worker/collectives/self_test.h"
+#include "worker/collectives/staged_collective.h"
 #include "worker/cuda_engine/cuda_engine.h"
 #include "worker/cuda_engine/cuda_model.h"
 #include "worker/cuda_engine/device_weights.h"
@@ -12,19 +16,23 @@
 namespace lockstep {
 namespace {
 
-absl::Status CheckAlone(const Shard& shard) {
-  if (shard.size == 1) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("--tensor_parallel_size is ", shard.size,
-                   "; on GPUs a group is of one rank so far."));
+absl::StatusOr<NcclApi::UniqueId> ParseId(const std::string& id) {
+  NcclApi::UniqueId parsed;
+  if (id.size() != sizeof(parsed.bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("rank 0's id of NCCL has ",
+                                                   id.size(), " bytes; it has ",
+                                                   sizeof(parsed.bytes), "."));
+  }
+  std::memcpy(parsed.bytes, id.data(), id.size());
+  return parsed;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GpuRank>> CudaRank::Open(
-    int ordinal, const std::string& library) {
-  std::unique_ptr<CudaRank> rank(new CudaRank());
-  LOCKSTEP_ASSIGN_OR_RETURN(rank->driver_, CudaDriver::Load(library));
+    int ordinal, const Libraries& libraries) {
+  std::unique_ptr<CudaRank> rank(new CudaRank(libraries));
+  LOCKSTEP_ASSIGN_OR_RETURN(rank->driver_, CudaDriver::Load(libraries.cuda));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->device_,
                             CudaDevice::Open(rank->driver_.get(), ordinal));
   LOCKSTEP_ASSIGN_OR_RETURN(rank->stream_,
@@ -42,7 +50,7 @@ absl::StatusOr<int64_t> CudaRank::KvMemoryBytes(
     const ModelFiles& model, const Shard& shard,
     const CudaEngineOptions& options, double utilization) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckCudaModel(model.config));
-  LOCKSTEP_RETURN_IF_ERROR(CheckAlone(shard));
+  LOCKSTEP_RETURN_IF_ERROR(CheckCudaShards(model.config, shard.size));
   LOCKSTEP_ASSIGN_OR_RETURN(const CudaDevice::Memory memory,
                             device_->GetMemory());
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -59,13 +67,39 @@ absl::StatusOr<int64_t> CudaRank::KvMemoryBytes(
                               model.config, shard, largest)});
 }
 
+absl::StatusOr<std::string> CudaRank::OpenCollective(
+    const CollectiveOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(nccl_, NcclLibrary::Load(libraries_.nccl));
+  collective_ = std::make_unique<NcclCollective>(
+      nccl_.get(), stream_.get(),
+      NcclCollective::Options{.rank = options.rank,
+                              .size = options.size,
+                              .failed = options.failed});
+  if (options.rank > 0) return std::string();
+  LOCKSTEP_ASSIGN_OR_RETURN(const NcclApi::UniqueId id,
+                            NcclCollective::NewId(nccl_.get()));
+  return std::string(id.bytes, sizeof(id.bytes));
+}
+
+absl::Status CudaRank::MeetRanks(const std::string& id,
+                                 absl::Duration timeout) {
+  LOCKSTEP_RETURN_IF_ERROR(device_->MakeCurrent());
+  LOCKSTEP_ASSIGN_OR_RETURN(const NcclApi::UniqueId parsed, ParseId(id));
+  LOCKSTEP_RETURN_IF_ERROR(collective_->Join(parsed, timeout));
+  StagedCollective staged(collective_.get(), stream_.get());
+  return TestCollective(&staged, timeout);
+}
+
+void CudaRank::CloseCollective() {
+  if (collective_ != nullptr) collective_->StopWatching();
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> CudaRank::MakeEngine(
     const ModelFiles& model, const Shard& shard,
     const CudaEngineOptions& options, kernels::ThreadPool* pool) {
-  LOCKSTEP_RETURN_IF_ERROR(CheckAlone(shard));
   LOCKSTEP_RETURN_IF_ERROR(device_->MakeCurrent());
   return CudaEngine::Create(model, shard, options, pool, stream_.get(),
-                            /*collective=*/nullptr);
+                            collective_.get());
 }
 
 }  // namespace lockstep

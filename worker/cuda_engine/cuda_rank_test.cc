@@ -1,12 +1,18 @@
 #include "worker/cuda_engine/cuda_rank.h"
 
+#include <absl/status/status.h>
+#include <absl/synchronization/notification.h>
+#include <absl/time/time.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "kernels/threads/thread_pool.h"
 #include "proto/group.pb.h"
@@ -38,21 +44,49 @@ ModelFiles Write(const TinyModel& tiny) {
   return *std::move(model);
 }
 
-Shard ShardOf(const ModelFiles& model, int size = 1) {
+Shard ShardOf(const ModelFiles& model, int size = 1, int rank = 0) {
   const auto shard =
-      MakeShard(model.config, model.row_parallel_blocks, 0, size);
+      MakeShard(model.config, model.row_parallel_blocks, rank, size);
   EXPECT_TRUE(shard.ok()) << shard.status();
   return *shard;
 }
 
-std::unique_ptr<GpuRank> Open(TestGpu* gpu) {
-  auto rank = CudaRank::Open(0, gpu->cuda_library());
+CudaRank::Libraries Libraries(TestGpu* gpu) {
+  return {.cuda = gpu->cuda_library(), .nccl = gpu->nccl_library()};
+}
+
+std::unique_ptr<GpuRank> Open(TestGpu* gpu, int ordinal = 0) {
+  auto rank = CudaRank::Open(ordinal, Libraries(gpu));
   EXPECT_TRUE(rank.ok()) << rank.status();
   return *std::move(rank);
 }
 
+// A step of one sequence of one token.
+struct OneTokenPlan {
+  OneTokenPlan() {
+    auto request = std::make_shared<v1::AddRequest>();
+    request->add_prompt_token_ids(3);
+    sequence = std::make_unique<Sequence>(SequenceId{1, 0}, request);
+    sequence->mutable_pages() = {5};
+    plan.spans.push_back(
+        {.sequence = sequence.get(), .begin = 0, .count = 1, .samples = true});
+    plan.num_tokens = plan.num_logits_rows = 1;
+  }
+
+  std::unique_ptr<Sequence> sequence;
+  StepPlan plan;
+};
+
+void OnRanks(int size, const std::function<void(int rank)>& run) {
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < size; ++rank) ranks.emplace_back(run, rank);
+  for (std::thread& rank : ranks) rank.join();
+}
+
 TEST(CudaRank, SaysThatThereIsNoDriver) {
-  EXPECT_EQ(CudaRank::Open(0, "libcuda_of_nobody.so").status().code(),
+  EXPECT_EQ(CudaRank::Open(0, {.cuda = "libcuda_of_nobody.so", .nccl = ""})
+                .status()
+                .code(),
             absl::StatusCode::kFailedPrecondition);
 }
 
@@ -95,30 +129,93 @@ TEST(CudaRank, ItsEngineStepsOnAnyThread) {
   kernels::ThreadPool pool({.num_threads = 1});
   auto engine = rank->MakeEngine(model, ShardOf(model), kOptions, &pool);
   ASSERT_TRUE(engine.ok()) << engine.status();
-  auto request = std::make_shared<v1::AddRequest>();
-  request->add_prompt_token_ids(3);
-  Sequence sequence({1, 0}, request);
-  sequence.mutable_pages() = {5};
-  StepPlan plan;
-  plan.spans.push_back(
-      {.sequence = &sequence, .begin = 0, .count = 1, .samples = true});
-  plan.num_tokens = plan.num_logits_rows = 1;
+  const OneTokenPlan step;
   StepResult result;
   absl::Status status;
-  std::thread([&] { status = (*engine)->Execute(plan, &result); }).join();
+  std::thread([&] { status = (*engine)->Execute(step.plan, &result); }).join();
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(result.spans.size(), 1);
 }
 
-TEST(CudaRank, IsAloneInItsGroup) {
+// Every rank on a thread and a device of its own, from the id to a step. Rank
+// 0's id goes through the rendezvous: see rank_collective_test.
+TEST(CudaRank, RanksMeetByTheIdOfRankZeroAndStepTogether) {
+  constexpr int kRanks = 2;
+  TestGpu gpu(kRanks);
+  if (gpu.fake() != nullptr) gpu.fake()->Delay(/*seed=*/3, /*most_us=*/100);
+  const ModelFiles model = Write(TinyModel());
+  absl::Notification has_id;
+  std::string id;
+  std::vector<uint32_t> tokens(kRanks);
+  OnRanks(kRanks, [&](int index) {
+    auto opened = CudaRank::Open(index, Libraries(&gpu));
+    if (index > 0 && !opened.ok()) has_id.WaitForNotification();
+    if (!opened.ok()) GTEST_SKIP() << opened.status();
+    const auto rank = *std::move(opened);
+    const auto own = rank->OpenCollective({.rank = index, .size = kRanks});
+    ASSERT_TRUE(own.ok()) << own.status();
+    EXPECT_EQ(own->empty(), index > 0);
+    if (index == 0) {
+      id = *own;
+      has_id.Notify();
+    }
+    has_id.WaitForNotification();
+    const absl::Status met = rank->MeetRanks(id, absl::Seconds(60));
+    ASSERT_TRUE(met.ok()) << met;
+    kernels::ThreadPool pool({.num_threads = 1});
+    auto engine =
+        rank->MakeEngine(model, ShardOf(model, kRanks, index), kOptions, &pool);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    OneTokenPlan step;
+    StepResult result;
+    result.spans.resize(1);
+    const absl::Status status = (*engine)->Execute(step.plan, &result);
+    EXPECT_TRUE(status.ok()) << status;
+    tokens[index] = result.spans[0].token;
+    EXPECT_GT(rank->collective()->num_all_reduces(), 3);
+    rank->CloseCollective();
+  });
+  EXPECT_EQ(tokens[0], tokens[1]);
+}
+
+TEST(CudaRank, ARankThatDoesNotComeEndsTheMeetingInTime) {
+  TestGpu gpu(/*devices=*/2);
+  if (gpu.fake() == nullptr) GTEST_SKIP() << "there may be one GPU";
+  const auto rank = Open(&gpu);
+  const auto id = rank->OpenCollective({.rank = 0, .size = 2});
+  ASSERT_TRUE(id.ok()) << id.status();
+  const absl::Status met = rank->MeetRanks(*id, absl::Milliseconds(50));
+  EXPECT_EQ(met.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(met.message()),
+              HasSubstr("ncclCommInitRankConfig of rank 0 on device 0"));
+}
+
+TEST(CudaRank, RefusesWhatIsNoIdAndAMachineWithoutNccl) {
   TestGpu gpu;
   const auto rank = Open(&gpu);
-  const ModelFiles model = Write(TinyModel());
-  const auto engine =
-      rank->MakeEngine(model, ShardOf(model, 2), kOptions, nullptr);
-  EXPECT_EQ(engine.status(),
-            absl::UnimplementedError("--tensor_parallel_size is 2; on GPUs a "
-                                     "group is of one rank so far."));
+  auto alone = CudaRank::Open(
+      0, {.cuda = gpu.cuda_library(), .nccl = "libnccl_of_nobody.so"});
+  ASSERT_TRUE(alone.ok());
+  EXPECT_EQ((*alone)->OpenCollective({.rank = 0, .size = 2}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  if (gpu.fake() == nullptr) GTEST_SKIP() << "there may be no NCCL";
+  ASSERT_TRUE(rank->OpenCollective({.rank = 1, .size = 2}).ok());
+  EXPECT_EQ(rank->MeetRanks("short", absl::Seconds(1)),
+            absl::InvalidArgumentError(
+                "rank 0's id of NCCL has 5 bytes; it has 128."));
+}
+
+TEST(CudaRank, RefusesAGroupThatItsKernelsCanNotCut) {
+  TestGpu gpu;
+  const auto rank = Open(&gpu);
+  TinyModel tiny;
+  tiny.num_heads = 9;
+  tiny.num_kv_heads = 3;
+  const ModelFiles model = Write(tiny);
+  EXPECT_EQ(rank->KvMemoryBytes(model, ShardOf(model, 2), kOptions, 0.9)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 namespace lockstep {
 
 absl::StatusOr<std::unique_ptr<GpuRank>> OpenGpuRank(int ordinal) {
-  return CudaRank::Open(ordinal, "libcuda.so.1");
+  return CudaRank::Open(ordinal,
+                        {.cuda = "libcuda.so.1", .nccl = "libnccl.so.2"});
 }
 
 }  // namespace lockstep

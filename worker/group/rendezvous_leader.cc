@@ -172,6 +172,7 @@ v1::CollectiveAddress RendezvousLeader::Gathering::CollectiveAddressFor(
     *address.mutable_shared_memory() =
         own_.collective_address().shared_memory();
   }
+  address.set_nccl_id(own_.collective_address().nccl_id());
   // CheckHello has seen that all have as many.
   if (own_.collective_address().gloo_size() == 0) return address;
   address.add_gloo(own_.collective_address().gloo(rank));

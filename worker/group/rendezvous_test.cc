@@ -92,6 +92,29 @@ v1::Hello HelloOverGloo(int rank, int size) {
   return hello;
 }
 
+TEST(Rendezvous, PassesOnTheLeadersIdOfNccl) {
+  const std::string id("\0NCCL's\xff", 8);
+  const auto hello_of = [&](int rank) {
+    v1::Hello hello = HelloOf(rank, 3);
+    hello.clear_collective_address();
+    hello.mutable_collective_address()->set_nccl_id(rank == 0 ? id : "");
+    return hello;
+  };
+  auto leader = Listen();
+  std::vector<std::thread> followers;
+  for (int rank = 1; rank < 3; ++rank) {
+    followers.emplace_back([&, address = AddressOf(*leader), rank] {
+      const auto joined = Join(address, hello_of(rank));
+      ASSERT_TRUE(joined.ok()) << joined.status();
+      EXPECT_EQ(joined->collective_address.nccl_id(), id);
+    });
+  }
+  const auto group = leader->Gather(hello_of(0), Patient());
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->collective_address.nccl_id(), id);
+  for (std::thread& follower : followers) follower.join();
+}
+
 TEST(Rendezvous, PassesOnWhatEachRankConnectsToOthersBy) {
   const auto expect_addresses = [](const Membership& membership, int rank) {
     std::vector<std::string> expected;

@@ -15,6 +15,7 @@
 #include "worker/runtime/build_id.h"
 #include "worker/runtime/host_identity.h"
 #include "worker/runtime/host_limits.h"
+#include "worker/runtime/model_facts.h"
 #include "worker/runtime/rank_description.h"
 #include "worker/runtime/rank_memory.h"
 #include "worker/weights/model_weights.h"
@@ -26,7 +27,8 @@ constexpr char kNoHead[] =
     "the model's files have no output head, lm_head.weight, and config.json "
     "does not tie one to the embedding; it makes embeddings alone.";
 constexpr int kLeastLogitsRows = 64;
-// Every rank calls it as soon as it is welcome.
+// Every rank calls it as soon as it is welcome. NCCL first looks at how the
+// GPUs are connected, which takes as long as it takes.
 constexpr absl::Duration kMeetTimeout = absl::Seconds(20);
 constexpr absl::Duration kTellEvery = absl::Seconds(10);
 
@@ -93,32 +95,6 @@ KvCapacityInput CapacityOf(const RankOptions& options, const ModelFiles& model,
           .model_max_context = model.config.max_context};
 }
 
-v1::EmbeddingInfo EmbeddingInfoOf(const EmbeddingConfig& config,
-                                  int hidden_size) {
-  const bool is_mean = config.pooling == EmbeddingConfig::Pooling::kMean;
-  v1::EmbeddingInfo info;
-  info.set_pooling(is_mean ? v1::MEAN : v1::LAST_TOKEN);
-  info.set_normalize(config.normalize);
-  info.set_dimensions(hidden_size);
-  info.set_any_dimensions(config.any_dimensions);
-  info.mutable_fewer_dimensions()->Assign(config.fewer_dimensions.begin(),
-                                          config.fewer_dimensions.end());
-  return info;
-}
-
-v1::SamplingParams SamplingParamsOf(const SamplingDefaults& defaults) {
-  v1::SamplingParams params;
-  if (defaults.temperature) params.set_temperature(*defaults.temperature);
-  if (defaults.top_p) params.set_top_p(*defaults.top_p);
-  if (defaults.min_p) params.set_min_p(*defaults.min_p);
-  if (defaults.repetition_penalty) {
-    params.set_repetition_penalty(*defaults.repetition_penalty);
-  }
-  if (defaults.top_k) params.set_top_k(*defaults.top_k);
-  if (defaults.max_tokens) params.set_max_tokens(*defaults.max_tokens);
-  return params;
-}
-
 absl::StatusOr<ModelDefaults> DefaultsOf(const RankOptions& options,
                                          const ModelFiles& model) {
   const bool has_head = model.tensors->Get("lm_head.weight").ok();
@@ -151,6 +127,9 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& asked) {
       ChooseDevice(options.device, options.local_index, model, shard,
                    options.numerics, GpuOptions(options, /*num_pages=*/0)));
   options.numerics = device.numerics;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      options.collective,
+      CollectiveOn(device, options.size, options.collective));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
                             KvMemoryBytes(options, model, device));
   std::unique_ptr<Rank> rank(new Rank(options, std::move(model),
@@ -176,7 +155,9 @@ Rank::Rank(const RankOptions& options, ModelFiles model, ModelDefaults defaults,
                            kv_memory_bytes)),
       collective_({.kind = options_.collective,
                    .rank = options_.rank,
-                   .size = options_.size}) {}
+                   .size = options_.size,
+                   .gpu = gpu_.get(),
+                   .failed = options_.collective_failed}) {}
 
 Rank::~Rank() = default;
 
@@ -257,6 +238,7 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_kv_cache_type(options_.numerics.kv_type_name());
   flags.set_collective(CollectiveName(options_.collective));
   flags.set_expert_parallel(options_.expert_parallel);
+  flags.set_device(gpu_ == nullptr ? "cpu" : "cuda");
   hello.set_num_pages(own_num_pages_);
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
@@ -284,7 +266,9 @@ absl::Status Rank::OpenCollective(const std::string& host) {
 }
 
 absl::Status Rank::MeetRanks(const v1::CollectiveAddress& others) {
-  LOCKSTEP_RETURN_IF_ERROR(collective_.Meet(others, kMeetTimeout));
+  const bool has_gpus = options_.collective == CollectiveKind::kNccl;
+  LOCKSTEP_RETURN_IF_ERROR(collective_.Meet(
+      others, has_gpus ? options_.group_timeout : kMeetTimeout));
   LOG(INFO) << "rank " << options_.rank << ": the group has formed";
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
+#include <absl/time/time.h>
 
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,9 @@ struct RankOptions {
   std::string cpu_isa = "auto";
   Numerics numerics;
   CollectiveKind collective = CollectiveKind::kSingle;
+  absl::Duration group_timeout = absl::Seconds(120);
+  // See RankCollective::Options::failed.
+  std::function<void(const absl::Status&)> collective_failed = nullptr;
   int page_size = 16;                 // tokens
   int64_t kv_cache_memory_bytes = 0;  // 0: see DefaultKvMemory
   int num_pages = 0;                  // 0: as memory allows
@@ -93,6 +97,9 @@ class Rank {
   // Ends the exchanges of all ranks, in progress and to come. Any thread, at
   // any time.
   void AbortCollective(absl::string_view reason) { collective_.Abort(reason); }
+
+  // No step comes any more, and other ranks may leave.
+  void CloseCollective() { collective_.Close(); }
 
   // After MeetRanks. Its counters may be read from any thread.
   const Collective* collective() { return collective_.get(); }

@@ -37,19 +37,31 @@ absl::Status RankCollective::Open(const std::string& host) {
       Set(std::move(collective));
       return absl::OkStatus();
     }
+    case CollectiveKind::kNccl: {
+      LOCKSTEP_ASSIGN_OR_RETURN(
+          *address_.mutable_nccl_id(),
+          options_.gpu->OpenCollective({.rank = options_.rank,
+                                        .size = options_.size,
+                                        .failed = options_.failed}));
+      Use(options_.gpu->collective());
+      return absl::OkStatus();
+    }
   }
   return absl::OkStatus();
 }
 
 absl::Status RankCollective::Meet(const v1::CollectiveAddress& others,
                                   absl::Duration timeout) {
+  if (options_.kind == CollectiveKind::kNccl) {
+    return options_.gpu->MeetRanks(others.nccl_id(), timeout);
+  }
   LOCKSTEP_RETURN_IF_ERROR(Join(others));
-  return TestCollective(collective_.get(), timeout);
+  return TestCollective(collective_, timeout);
 }
 
 absl::Status RankCollective::Join(const v1::CollectiveAddress& others) {
   if (options_.kind == CollectiveKind::kGloo) {
-    auto& collective = static_cast<GlooCollective&>(*collective_);
+    auto& collective = static_cast<GlooCollective&>(*own_);
     return collective.Connect({others.gloo().begin(), others.gloo().end()});
   }
   if (options_.kind == CollectiveKind::kSharedMemory && options_.rank > 0) {
@@ -65,13 +77,22 @@ absl::Status RankCollective::Join(const v1::CollectiveAddress& others) {
 }
 
 void RankCollective::Set(std::unique_ptr<Collective> collective) {
+  own_ = std::move(collective);
+  Use(own_.get());
+}
+
+void RankCollective::Use(Collective* collective) {
   std::optional<std::string> aborted;
   {
     absl::MutexLock lock(&mutex_);
-    collective_ = std::move(collective);
+    collective_ = collective;
     aborted = aborted_;
   }
-  if (aborted.has_value()) collective_->Abort(*aborted);
+  if (aborted.has_value()) collective->Abort(*aborted);
+}
+
+void RankCollective::Close() {
+  if (options_.kind == CollectiveKind::kNccl) options_.gpu->CloseCollective();
 }
 
 void RankCollective::Abort(absl::string_view reason) {
@@ -79,7 +100,7 @@ void RankCollective::Abort(absl::string_view reason) {
   {
     absl::MutexLock lock(&mutex_);
     if (!aborted_.has_value()) aborted_ = std::string(reason);
-    collective = collective_.get();
+    collective = collective_;
   }
   if (collective != nullptr) collective->Abort(reason);
 }

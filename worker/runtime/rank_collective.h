@@ -6,6 +6,7 @@
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "proto/group.pb.h"
 #include "worker/collectives/collective.h"
 #include "worker/collectives/collective_kind.h"
+#include "worker/cuda_engine/gpu_rank.h"
 
 namespace lockstep {
 
@@ -32,6 +34,11 @@ class RankCollective {
     CollectiveKind kind = CollectiveKind::kSingle;
     int rank = 0;
     int size = 1;
+    // Of kNccl; outlives it.
+    GpuRank* gpu = nullptr;
+    // Of kNccl: told once, on a thread of its own, when the way to the other
+    // ranks breaks between two calls.
+    std::function<void(const absl::Status&)> failed = nullptr;
   };
 
   explicit RankCollective(const Options& options) : options_(options) {}
@@ -48,7 +55,12 @@ class RankCollective {
   absl::Status Meet(const v1::CollectiveAddress& others,
                     absl::Duration timeout);
 
-  Collective* get() { return collective_.get(); }
+  // With kNccl its tensors lie on the device, else on the host.
+  Collective* get() { return collective_; }
+
+  // No call comes any more: `failed` is not called once this has returned, when
+  // other ranks leave.
+  void Close();
 
   // See Collective::Abort. Legal from the beginning, at any time.
   void Abort(absl::string_view reason);
@@ -56,11 +68,13 @@ class RankCollective {
  private:
   absl::Status Join(const v1::CollectiveAddress& others);
   void Set(std::unique_ptr<Collective> collective);
+  void Use(Collective* collective);
 
   const Options options_;
   v1::CollectiveAddress address_;
-  // Written under mutex_; its calls are made without.
-  std::unique_ptr<Collective> collective_;
+  std::unique_ptr<Collective> own_;
+  // Its own, or the GPU's. Written under mutex_; its calls are made without.
+  Collective* collective_ = nullptr;
 
   absl::Mutex mutex_;
   std::optional<std::string> aborted_ ABSL_GUARDED_BY(mutex_);

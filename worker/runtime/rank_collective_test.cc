@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/testing/device/fake_gpu_rank.h"
+
 namespace lockstep {
 namespace {
 
@@ -78,6 +80,45 @@ TEST_P(RankCollectiveTest, AnAbortEndsTheMeetingInProgress) {
   EXPECT_EQ(ranks[1]->Meet(AddressFor(1, ranks), kTimeout),
             absl::UnavailableError("the leader left"));
   aborter.join();
+}
+
+TEST(RankCollective, OnGpusRankZerosIdGoesOutAndAllMeetByIt) {
+  for (const int rank : {0, 1}) {
+    testing::FakeGpuRank gpu("the id");
+    absl::Status told;
+    RankCollective collective(
+        {.kind = CollectiveKind::kNccl,
+         .rank = rank,
+         .size = 2,
+         .gpu = &gpu,
+         .failed = [&](const absl::Status& status) { told = status; }});
+    ASSERT_TRUE(collective.Open(kHost).ok());
+    EXPECT_EQ(gpu.opened.rank, rank);
+    EXPECT_EQ(gpu.opened.size, 2);
+    gpu.opened.failed(absl::UnavailableError("broken"));
+    EXPECT_EQ(told, absl::UnavailableError("broken"));
+    EXPECT_EQ(collective.address().nccl_id(), rank == 0 ? "the id" : "");
+    v1::CollectiveAddress others;
+    others.set_nccl_id("the id");
+    ASSERT_TRUE(collective.Meet(others, kTimeout).ok());
+    EXPECT_EQ(gpu.met_by, "the id");
+    EXPECT_EQ(collective.get(), gpu.collective());
+    collective.Close();
+    EXPECT_TRUE(gpu.is_closed);
+  }
+}
+
+TEST(RankCollective, OnGpusAnAbortBeforeTheRanksMeetEndsTheMeeting) {
+  for (const bool is_open : {false, true}) {
+    testing::FakeGpuRank gpu("the id");
+    RankCollective collective(
+        {.kind = CollectiveKind::kNccl, .rank = 1, .size = 2, .gpu = &gpu});
+    if (is_open) ASSERT_TRUE(collective.Open(kHost).ok());
+    collective.Abort("the leader left");
+    if (!is_open) ASSERT_TRUE(collective.Open(kHost).ok());
+    EXPECT_EQ(collective.Meet({}, kTimeout),
+              absl::UnavailableError("the leader left"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, RankCollectiveTest,

@@ -34,7 +34,14 @@ absl::StatusOr<RankDevice> TakeGpu(const DeviceChoice& choice, int ordinal,
                                    const Numerics& numerics,
                                    const CudaEngineOptions& options) {
   RankDevice device;
-  LOCKSTEP_ASSIGN_OR_RETURN(device.gpu, OpenGpuRank(ordinal));
+  LOCKSTEP_ASSIGN_OR_RETURN(device.gpu, choice.open == nullptr
+                                            ? OpenGpuRank(ordinal)
+                                            : choice.open(ordinal));
+  if (shard.size > 1 && !choice.takes_nccl) {
+    return absl::InvalidArgumentError(
+        "--collective is one of the CPU's; between GPUs it must be nccl or "
+        "auto.");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(device.numerics, NumericsOnGpu(choice, numerics));
   LOCKSTEP_ASSIGN_OR_RETURN(
       device.kv_memory_bytes,
@@ -62,6 +69,16 @@ absl::StatusOr<RankDevice> ChooseDevice(const DeviceChoice& choice, int ordinal,
   }
   LOG(INFO) << "computing on the CPU, not on a GPU: " << gpu.status().message();
   return cpu;
+}
+
+absl::StatusOr<CollectiveKind> CollectiveOn(const RankDevice& device, int size,
+                                            CollectiveKind asked) {
+  if (size == 1) return CollectiveKind::kSingle;
+  if (device.gpu != nullptr) return CollectiveKind::kNccl;
+  if (asked != CollectiveKind::kNccl) return asked;
+  return absl::InvalidArgumentError(
+      "--collective is nccl, but the ranks compute on the CPU; it must be "
+      "auto, shared_memory or gloo.");
 }
 
 }  // namespace lockstep

@@ -2,8 +2,11 @@
 
 #include <absl/status/statusor.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
+#include "worker/collectives/collective_kind.h"
 #include "worker/cuda_engine/gpu_rank.h"
 #include "worker/model_spec/shard.h"
 #include "worker/runtime/numerics.h"
@@ -19,6 +22,11 @@ struct DeviceChoice {
   double gpu_memory_utilization = 0.9;
   // --kv_cache_type is auto.
   bool has_default_kv_type = true;
+  // --collective is auto or nccl.
+  bool takes_nccl = true;
+  // Opens a GPU; tests have others. Null: OpenGpuRank.
+  std::function<absl::StatusOr<std::unique_ptr<GpuRank>>(int ordinal)> open =
+      nullptr;
 };
 
 // What a rank computes on.
@@ -36,5 +44,10 @@ absl::StatusOr<RankDevice> ChooseDevice(const DeviceChoice& choice, int ordinal,
                                         const Shard& shard,
                                         const Numerics& numerics,
                                         const CudaEngineOptions& options);
+
+// How `size` ranks with such a device exchange tensors, where `asked` is what
+// --collective came to: between GPUs by NCCL, and nowhere else.
+absl::StatusOr<CollectiveKind> CollectiveOn(const RankDevice& device, int size,
+                                            CollectiveKind asked);
 
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
 
 #include <thread>
 
@@ -44,10 +45,11 @@ absl::Status CudaGroup::OpenRank(int index, const ModelFiles& model,
                             CudaDevice::Open(driver_.get(), index));
   LOCKSTEP_ASSIGN_OR_RETURN(rank.stream, CudaStream::Create(rank.device.get()));
   if (size > 1) {
-    LOCKSTEP_ASSIGN_OR_RETURN(
-        rank.collective,
-        NcclCollective::Join(nccl_.get(), rank.stream.get(), id,
-                             {.rank = index, .size = size}));
+    rank.collective = std::make_unique<NcclCollective>(
+        nccl_.get(), rank.stream.get(),
+        NcclCollective::Options{.rank = index, .size = size});
+    LOCKSTEP_RETURN_IF_ERROR(
+        rank.collective->Join(id, absl::InfiniteDuration()));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Shard shard,
