@@ -14,6 +14,10 @@ DEFINE_double(gpu_memory_utilization, 0.9,
               "The share of a GPU's memory that may be in use, above 0 and at "
               "most 1: what weights and workspaces leave of it is for KV "
               "pages.");
+DEFINE_int32(steps_in_flight, 0,
+             "Steps that are launched and not done: 1, 2 (on a GPU: the next "
+             "one is planned while one runs) or 0 (2 on a GPU, else 1). It "
+             "changes no token. The same on all ranks.");
 
 namespace lockstep {
 namespace {
@@ -39,6 +43,12 @@ absl::StatusOr<DeviceChoice> DeviceChoiceFromFlags() {
         "--gpu_memory_utilization is ", FLAGS_gpu_memory_utilization,
         "; it must be above 0 and at most 1."));
   }
+  if (FLAGS_steps_in_flight < 0 || FLAGS_steps_in_flight > 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--steps_in_flight is ", FLAGS_steps_in_flight,
+                     "; it must be from 0 to 2."));
+  }
+  choice.steps_in_flight = FLAGS_steps_in_flight;
   for (const auto& [kind, name] : kKinds) {
     if (FLAGS_device != name) continue;
     choice.kind = kind;
@@ -54,7 +64,8 @@ std::string ToString(const DeviceChoice& choice) {
     if (choice.kind == kind) text = absl::StrCat("--device=", name);
   }
   return absl::StrCat(
-      text, " --gpu_memory_utilization=", choice.gpu_memory_utilization);
+      text, " --gpu_memory_utilization=", choice.gpu_memory_utilization,
+      " --steps_in_flight=", choice.steps_in_flight);
 }
 
 }  // namespace lockstep

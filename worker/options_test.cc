@@ -61,6 +61,15 @@ TEST_F(OptionsTest, TheDeviceIsAutoUnlessItIsSaid) {
   EXPECT_EQ(options->rank.device.kind, DeviceKind::kCuda);
   EXPECT_EQ(options->rank.device.gpu_memory_utilization, 0.5);
   EXPECT_FALSE(options->rank.device.has_default_kv_type);
+  EXPECT_TRUE(options->rank.device.takes_nccl);
+  EXPECT_EQ(options->rank.device.steps_in_flight, 0);
+  Set("steps_in_flight", "3");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--steps_in_flight is 3; it must be from 0 to 2.");
+  Set("steps_in_flight", "2");
+  Set("collective", "gloo");
+  EXPECT_EQ(OptionsFromFlags()->rank.device.steps_in_flight, 2);
+  EXPECT_FALSE(OptionsFromFlags()->rank.device.takes_nccl);
   Set("device", "gpu");
   EXPECT_EQ(OptionsFromFlags().status().message(),
             "--device is \"gpu\"; it must be cpu, cuda or auto.");

@@ -14,10 +14,13 @@ constexpr int kThreads = 128;
 // A block a row.
 template <typename Block>
 __global__ void __launch_bounds__(kThreads)
-    EmbedKernel(EmbeddingShard shard, const uint32_t* ids, float* y) {
+    EmbedKernel(EmbeddingShard shard, TokenIds tokens, float* y) {
   const StoredMatrix& table = shard.table;
+  const uint32_t id = tokens.ids[blockIdx.x];
   // Wraps around below `first`, and so is too large as well.
-  const uint32_t row = ids[blockIdx.x] - shard.first;
+  const uint32_t row =
+      ((id & kIsChosen) == 0 ? id : tokens.chosen[id & ~kIsChosen]) -
+      shard.first;
   const bool held = row < static_cast<uint32_t>(table.rows);
   const size_t first = held ? static_cast<size_t>(row) * table.cols : 0;
   const uint8_t* from = table.data + first / Block::kValues * Block::kBytes;
@@ -50,13 +53,12 @@ LaunchShape BlockARow(int count) {
 
 }  // namespace
 
-CudaError Embed(const EmbeddingShard& shard, const uint32_t* ids, int count,
+CudaError Embed(const EmbeddingShard& shard, const TokenIds& tokens, int count,
                 float* y, Stream stream) {
   if (count == 0) return kCudaSuccess;
-  const auto launch =
-      [&](void (*kernel)(EmbeddingShard, const uint32_t*, float*)) {
-        return Launch(kernel, BlockARow(count), stream, shard, ids, y);
-      };
+  const auto launch = [&](void (*kernel)(EmbeddingShard, TokenIds, float*)) {
+    return Launch(kernel, BlockARow(count), stream, shard, tokens, y);
+  };
   switch (shard.table.type) {
     case kernels::DType::kF32:
       return launch(EmbedKernel<F32Value>);

@@ -13,11 +13,19 @@ struct EmbeddingShard {
   uint32_t first;
 };
 
-// y[i] = the row of ids[i] in fp32, or zeros where another rank holds it; y
-// [count, table.cols]. A -0 becomes +0, as adding the other ranks' zeros makes
-// it, so that the number of ranks does not show. kCudaInvalidValue for another
-// type.
-CudaError Embed(const EmbeddingShard& shard, const uint32_t* ids, int count,
+// Ids of tokens, [count]. One with kIsChosen set is a place in `chosen`, which
+// has the id: what the device itself has chosen before.
+inline constexpr uint32_t kIsChosen = 1u << 31;
+struct TokenIds {
+  const uint32_t* ids = nullptr;
+  const uint32_t* chosen = nullptr;
+};
+
+// y[i] = the row of the i-th id in fp32, or zeros where another rank holds it;
+// y [count, table.cols]. A -0 becomes +0, as adding the other ranks' zeros
+// makes it, so that the number of ranks does not show. kCudaInvalidValue for
+// another type.
+CudaError Embed(const EmbeddingShard& shard, const TokenIds& tokens, int count,
                 float* y, Stream stream);
 
 // y[i] = x[indices[i]], rows of dim; y [count, dim]. T is float or BFloat16.

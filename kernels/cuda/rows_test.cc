@@ -171,10 +171,16 @@ TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
       table[bytes - 1] = 0x80;  // -0
     }
     const EmbeddingShard shard = {{type, table.data(), 3, dim}, /*first=*/100};
-    const std::vector<uint32_t> ids = {99, 102, 0, 100, 103, 0xffffffff, 101};
+    const std::vector<uint32_t> ids = {99, 102, 0, 100, 103, 0x7fffffff, 101};
+    // Two of them where the device has chosen them.
+    const std::vector<uint32_t> chosen = {103, 7, 102};
+    std::vector<uint32_t> given = ids;
+    given[1] = kIsChosen | 2;
+    given[4] = kIsChosen | 0;
     const std::vector<float> y =
         SameInEveryOrder(std::vector<float>(ids.size() * dim), [&](float* out) {
-          return Embed(shard, ids.data(), ids.size(), out, nullptr);
+          return Embed(shard, {given.data(), chosen.data()}, given.size(), out,
+                       nullptr);
         });
     std::vector<float> row(dim);
     for (size_t i = 0; i < ids.size(); ++i) {
@@ -195,9 +201,9 @@ TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
 TEST(EmbedTest, RefusesWhatItCanNotDecode) {
   const uint32_t id = 0;
   float y[256];
-  EXPECT_EQ(
-      Embed({{kernels::DType::kQ6_K, nullptr, 1, 256}, 0}, &id, 1, y, nullptr),
-      kCudaInvalidValue);
+  EXPECT_EQ(Embed({{kernels::DType::kQ6_K, nullptr, 1, 256}, 0}, {&id}, 1, y,
+                  nullptr),
+            kCudaInvalidValue);
 }
 
 TEST(JoinShardsTest, PutsTheShardsOfARowSideBySide) {

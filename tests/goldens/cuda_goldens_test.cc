@@ -1,6 +1,7 @@
 // The tiny models on GPUs: emulated ones, or those of the machine.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <iostream>
 #include <set>
 #include <string>
@@ -15,6 +16,7 @@
 #include "tests/testing/device/test_gpu.h"
 #include "worker/cuda_engine/cuda_model.h"
 #include "worker/device/cuda_driver.h"
+#include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::goldens {
@@ -77,6 +79,31 @@ std::set<std::string> Agreeing(TestGpu* gpu, int size, Arithmetic arithmetic) {
   return names;
 }
 
+// The tokens of the prompts of one model.
+std::vector<std::vector<uint32_t>> TokensWith(TestGpu* gpu,
+                                              const GoldenCase& golden,
+                                              int size, int steps_in_flight) {
+  const auto model = OpenModel(golden.model_path, golden.max_context);
+  EXPECT_TRUE(model.ok()) << model.status();
+  SchedulerOptions steps = StepsOf(model->config, golden.prompts);
+  steps.steps_in_flight = steps_in_flight;
+  steps.host_samples = true;
+  auto group = CudaGroup::Create(gpu, *model, size,
+                                 {.num_pages = steps.num_pages,
+                                  .page_size = steps.page_size,
+                                  .max_step_tokens = steps.max_step_tokens,
+                                  .max_sequences = steps.max_sequences,
+                                  .max_logits_rows = steps.max_logits_rows,
+                                  .arithmetic = Arithmetic::kStrict});
+  EXPECT_TRUE(group.ok()) << group.status();
+  const auto answers =
+      AnswerWith(group->get(), /*show=*/nullptr, steps, golden.prompts);
+  EXPECT_TRUE(answers.ok()) << answers.status();
+  std::vector<std::vector<uint32_t>> tokens;
+  for (const GoldenAnswer& answer : *answers) tokens.push_back(answer.tokens);
+  return tokens;
+}
+
 const std::set<std::string> kModels = {
     "glm",        "llama",        "llama3_rope", "llama_dynamic",
     "llama_tied", "llama_uneven", "mistral",     "phi3",
@@ -96,6 +123,32 @@ TEST(CudaGoldens, AgreeOnTwoRanks) {
   std::set<std::string> even = kModels;
   even.erase("llama_uneven");  // of nine heads
   EXPECT_EQ(Agreeing(&gpu, 2, Arithmetic::kStrict), even);
+}
+
+// With what steps in flight one at a time come to, which the tests above hold
+// against the goldens. A device that dawdles has not begun a step when the next
+// one is launched.
+TEST(CudaGoldens, AgreeWithTwoStepsInFlight) {
+  TestGpu gpu(/*devices=*/2);
+  const auto driver = CudaDriver::Load(gpu.cuda_library());
+  ASSERT_TRUE(driver.ok()) << driver.status();
+  const auto cases = FindGoldens("tests/goldens/tiny", "");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  int compared = 0;
+  for (const GoldenCase& golden : *cases) {
+    const std::string name = golden.name.substr(0, golden.name.find(' '));
+    if (name != "qwen3" && name != "mistral") continue;
+    for (const int size : {1, 2}) {
+      if ((*driver)->num_devices() < size) continue;
+      SCOPED_TRACE(golden.name);
+      const auto expected = TokensWith(&gpu, golden, size, 1);
+      if (gpu.fake() != nullptr) gpu.fake()->Delay(/*seed=*/7, /*most_us=*/50);
+      EXPECT_EQ(TokensWith(&gpu, golden, size, 2), expected);
+      if (gpu.fake() != nullptr) gpu.fake()->Delay(/*seed=*/7, /*most_us=*/0);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 2);
 }
 
 TEST(CudaGoldens, AgreeInFastArithmetic) {

@@ -89,11 +89,13 @@ absl::Status RunToEnd(Scheduler* scheduler, Engine* engine) {
   StepResult result;
   while (scheduler->HasWork()) {
     const StepPlan& plan = scheduler->Plan();
-    if (plan.empty()) {
-      return absl::InternalError("the scheduler has work but plans none");
+    if (!plan.empty()) LOCKSTEP_RETURN_IF_ERROR(engine->Launch(plan));
+    while (scheduler->MustCommit()) {
+      const StepPlan& oldest = *scheduler->oldest();
+      result.spans.resize(oldest.spans.size());
+      if (!oldest.empty()) LOCKSTEP_RETURN_IF_ERROR(engine->Retire(&result));
+      scheduler->Commit(result);
     }
-    LOCKSTEP_RETURN_IF_ERROR(engine->Execute(plan, &result));
-    scheduler->Commit(result);
   }
   return scheduler->CheckConservation();
 }
@@ -116,14 +118,14 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerWith(
     const std::function<void(ModelEngine::LogitsObserver)>& show,
     const SchedulerOptions& steps, absl::Span<const GoldenPrompt> prompts) {
   std::vector<GoldenAnswer> answers(prompts.size());
-  show(CollectLogits(prompts, &answers));
+  if (show) show(CollectLogits(prompts, &answers));
   TokenCollector collector(&answers);
   Scheduler scheduler(steps, &collector);
   for (size_t i = 0; i < prompts.size(); ++i) {
     LOCKSTEP_RETURN_IF_ERROR(scheduler.Apply(MakeRequest(i + 1, prompts[i])));
   }
   LOCKSTEP_RETURN_IF_ERROR(RunToEnd(&scheduler, engine));
-  show(nullptr);
+  if (show) show(nullptr);
   return answers;
 }
 

@@ -46,7 +46,8 @@ absl::StatusOr<std::vector<GoldenAnswer>> AnswerPrompts(
 SchedulerOptions StepsOf(const ModelConfig& config,
                          absl::Span<const GoldenPrompt> prompts);
 
-// The same by such an engine; `show` sets who sees its logits.
+// The same by such an engine; `show` sets who sees its logits. Without it
+// answers have tokens alone, and two steps may be in flight.
 absl::StatusOr<std::vector<GoldenAnswer>> AnswerWith(
     Engine* engine,
     const std::function<void(ModelEngine::LogitsObserver)>& show,

@@ -140,11 +140,18 @@ Scenario DrawFaultyScenario(Fault::Kind kind, uint64_t seed) {
 Scenario Overlapped(Scenario scenario) {
   std::mt19937_64 random(scenario.seed());
   scenario.mutable_limits()->set_steps_in_flight(2);
+  // Then most requests leave nothing to the host, or steps would not overlap.
+  const bool host_samples = random() % 4 == 0;
+  scenario.mutable_limits()->set_host_samples(host_samples);
   for (Event& event : *scenario.mutable_events()) {
     if (!event.message().has_add()) continue;
     v1::AddRequest& add = *event.mutable_message()->mutable_add();
-    if (random() % 8 == 0) add.set_grammar(1);
-    if (random() % 4 == 0) add.mutable_sampling()->set_logprobs_plus_one(2);
+    const bool is_plain = host_samples && random() % 8 != 0;
+    if (is_plain) add.mutable_sampling()->set_repetition_penalty(1);
+    if (!is_plain && random() % 8 == 0) add.set_grammar(1);
+    if (!is_plain && random() % 4 == 0) {
+      add.mutable_sampling()->set_logprobs_plus_one(2);
+    }
   }
   return scenario;
 }

@@ -34,7 +34,8 @@ SchedulerOptions OptionsOf(const Scenario& scenario, uint32_t rank) {
       .max_sequences = limits.max_sequences(),
       .max_logits_rows = limits.max_logits_rows(),
       .max_context = limits.max_context(),
-      .steps_in_flight = std::max(1, limits.steps_in_flight())};
+      .steps_in_flight = std::max(1, limits.steps_in_flight()),
+      .host_samples = limits.host_samples()};
   if (scenario.fault().rank() != rank) return options;
   switch (scenario.fault().kind()) {
     case Fault::OTHER_PAGE_SIZE:
@@ -179,7 +180,8 @@ std::unique_ptr<Engine> MakeEngine(const SchedulerOptions& options,
   }
   const AsyncEngine::Options device = {.num_pages = options.num_pages,
                                        .page_size = options.page_size,
-                                       .vocabulary_size = kVocabularySize};
+                                       .vocabulary_size = kVocabularySize,
+                                       .host_samples = options.host_samples};
   return std::make_unique<AsyncEngine>(
       device, [random = std::minstd_rand(seed)](size_t n) mutable {
         return random() % n;

@@ -75,8 +75,21 @@ absl::Status NcclCollective::Begin(const NcclApi::UniqueId& id) {
 }
 
 absl::Status NcclCollective::AllReduceSum(absl::Span<float> data) {
+  LOCKSTEP_RETURN_IF_ERROR(EnqueueAllReduceSum(data));
+  return AwaitStream("ncclAllReduce",
+                     OperationName(ReduceOperation(data.size())));
+}
+
+absl::Status NcclCollective::AllGather(absl::Span<const float> in,
+                                       absl::Span<float> out) {
+  LOCKSTEP_RETURN_IF_ERROR(EnqueueAllGather(in, out));
+  return AwaitStream("ncclAllGather",
+                     OperationName(GatherOperation(in.size())));
+}
+
+absl::Status NcclCollective::EnqueueAllReduceSum(absl::Span<float> data) {
   ++num_all_reduces_;
-  return Run("ncclAllReduce", ReduceOperation(data.size()),
+  return Put("ncclAllReduce", ReduceOperation(data.size()),
              [&](NcclApi::Communicator communicator) {
                return nccl_->api().all_reduce(
                    data.data(), data.data(), data.size(), NcclApi::kFloat32,
@@ -84,10 +97,10 @@ absl::Status NcclCollective::AllReduceSum(absl::Span<float> data) {
              });
 }
 
-absl::Status NcclCollective::AllGather(absl::Span<const float> in,
-                                       absl::Span<float> out) {
+absl::Status NcclCollective::EnqueueAllGather(absl::Span<const float> in,
+                                              absl::Span<float> out) {
   ++num_all_gathers_;
-  return Run("ncclAllGather", GatherOperation(in.size()),
+  return Put("ncclAllGather", GatherOperation(in.size()),
              [&](NcclApi::Communicator communicator) {
                return nccl_->api().all_gather(in.data(), out.data(), in.size(),
                                               NcclApi::kFloat32, communicator,
@@ -95,14 +108,30 @@ absl::Status NcclCollective::AllGather(absl::Span<const float> in,
              });
 }
 
-absl::Status NcclCollective::Run(const char* call, uint64_t operation,
+absl::Status NcclCollective::Await(const CudaEvent& event) {
+  return EndUnless(WaitFor("NCCL", "a step", timeout_,
+                           [&event] { return event.Happened(); }));
+}
+
+absl::Status NcclCollective::AwaitStream(const char* call,
+                                         const std::string& what) {
+  return EndUnless(
+      WaitFor(call, what, timeout_, [this] { return stream_->Done(); }));
+}
+
+// NCCL may put a call on the stream from a thread of its own; the next may
+// follow when it has.
+absl::Status NcclCollective::Put(const char* call, uint64_t operation,
                                  const Enqueue& enqueue) {
   absl::Status status = Start(call, enqueue);
   if (status.ok()) {
     status = WaitFor(call, OperationName(operation), timeout_,
-                     [this] { return stream_->Done(); });
+                     []() -> absl::StatusOr<bool> { return true; });
   }
-  // A call that did not end leaves nothing that another could follow.
+  return EndUnless(status);
+}
+
+absl::Status NcclCollective::EndUnless(const absl::Status& status) {
   if (!status.ok()) End(status);
   return status;
 }

@@ -16,6 +16,7 @@
 
 #include "worker/collectives/collective.h"
 #include "worker/collectives/nccl_library.h"
+#include "worker/device/cuda_event.h"
 #include "worker/device/cuda_stream.h"
 
 namespace lockstep {
@@ -29,10 +30,11 @@ namespace lockstep {
 //   LOCKSTEP_RETURN_IF_ERROR(collective.Join(id, timeout));
 //
 // Tensors lie in the memory of the stream's device. A call is put on the stream
-// and waited for, so that a step of it that hangs is seen: the communicator is
-// non-blocking, and what waits looks at the stream, at NCCL's asynchronous
-// errors and at the time limit. All ranks get the same bits; unlike those of
-// the other implementations they are not of the sum in rank order.
+// and waited for; a step's calls are only put there, and what is recorded after
+// them is awaited. What waits looks at the stream, at NCCL's asynchronous
+// errors and at the time limit, as the communicator is non-blocking: so a call
+// that hangs is seen. All ranks get the same bits; unlike those of the other
+// implementations they are not of the sum in rank order.
 //
 // A thread, "nccl-watch", looks for asynchronous errors between calls: the
 // first one aborts, and is told once to `failed`. NCCL names no rank, so no
@@ -70,6 +72,14 @@ class NcclCollective final : public Collective {
   absl::Status AllReduceSum(absl::Span<float> data) override;
   absl::Status AllGather(absl::Span<const float> in,
                          absl::Span<float> out) override;
+
+  // The same, put on the stream: they run when it comes to them.
+  absl::Status EnqueueAllReduceSum(absl::Span<float> data);
+  absl::Status EnqueueAllGather(absl::Span<const float> in,
+                                absl::Span<float> out);
+  // Until `event`, which was recorded on the stream, has happened.
+  absl::Status Await(const CudaEvent& event);
+
   void SetTimeout(absl::Duration timeout) override { timeout_ = timeout; }
   // Of this rank alone: others learn of it by the group, or by their limits.
   void Abort(absl::string_view reason) override;
@@ -91,9 +101,13 @@ class NcclCollective final : public Collective {
   // "ncclAllReduce of rank 1"
   std::string Named(absl::string_view call) const;
   absl::Status Check(NcclApi::Result result, absl::string_view call) const;
-  absl::Status Run(const char* call, uint64_t operation,
+  absl::Status Put(const char* call, uint64_t operation,
                    const Enqueue& enqueue);
   absl::Status Start(const char* call, const Enqueue& enqueue);
+  // The end of all that the stream has, which `what` is.
+  absl::Status AwaitStream(const char* call, const std::string& what);
+  // What could not end leaves nothing that another call could follow.
+  absl::Status EndUnless(const absl::Status& status);
   void End(const absl::Status& status);
   void Watch();
 

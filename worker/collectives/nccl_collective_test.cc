@@ -20,12 +20,14 @@
 #include "worker/collectives/nccl_library.h"
 #include "worker/device/cuda_device.h"
 #include "worker/device/cuda_driver.h"
+#include "worker/device/cuda_event.h"
 #include "worker/device/cuda_stream.h"
 
 namespace lockstep {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr int kRemoteError = 6;
@@ -39,7 +41,8 @@ T Value(absl::StatusOr<T> result) {
 class NcclCollectiveTest : public testing::Test {
  protected:
   // On a thread of each rank: its collective, and what came of its joining.
-  using Run = std::function<void(NcclCollective*, const absl::Status&)>;
+  using Run =
+      std::function<void(NcclCollective*, CudaStream*, const absl::Status&)>;
 
   void OnRanks(int size, int present, NcclCollective::Options options,
                const Run& run,
@@ -53,18 +56,26 @@ class NcclCollectiveTest : public testing::Test {
         ASSERT_TRUE(device_->MakeCurrent().ok());
         const auto stream = Value(CudaStream::Create(device_.get()));
         NcclCollective collective(nccl_.get(), stream.get(), options);
-        run(&collective, collective.Join(id, timeout));
+        run(&collective, stream.get(), collective.Join(id, timeout));
       });
     }
     for (std::thread& rank : ranks) rank.join();
   }
 
-  void OnAll(int size, const std::function<void(NcclCollective*)>& run) {
+  void OnAllStreams(
+      int size, const std::function<void(NcclCollective*, CudaStream*)>& run) {
     OnRanks(size, size, {},
-            [&](NcclCollective* collective, const absl::Status& joined) {
+            [&](NcclCollective* collective, CudaStream* stream,
+                const absl::Status& joined) {
               ASSERT_TRUE(joined.ok()) << joined;
-              run(collective);
+              run(collective, stream);
             });
+  }
+
+  void OnAll(int size, const std::function<void(NcclCollective*)>& run) {
+    OnAllStreams(size, [&](NcclCollective* collective, CudaStream*) {
+      run(collective);
+    });
   }
 
   FakeCuda fake_;
@@ -106,11 +117,45 @@ TEST_F(NcclCollectiveTest, SumsAndGathersOverAllRanks) {
   }
 }
 
+// As a step does: the host is done before the device has begun.
+TEST_F(NcclCollectiveTest, CallsAreEnqueuedAndAwaitedTogether) {
+  fake_.Delay(/*seed=*/9, /*most_us=*/100);
+  OnAllStreams(3, [&](NcclCollective* collective, CudaStream* stream) {
+    const auto event = Value(CudaEvent::Create(&stream->device()));
+    std::vector<float> sum(5, 1), all(3);
+    const float own = collective->rank();
+    for (int i = 0; i < 10; ++i) {
+      ASSERT_TRUE(collective->EnqueueAllReduceSum(absl::MakeSpan(sum)).ok());
+    }
+    ASSERT_TRUE(
+        collective->EnqueueAllGather({&own, 1}, absl::MakeSpan(all)).ok());
+    ASSERT_TRUE(event->Record(stream->handle()).ok());
+    ASSERT_TRUE(collective->Await(*event).ok());
+    EXPECT_THAT(sum, Each(59049));  // 3 to the 10th
+    EXPECT_THAT(all, ElementsAre(0, 1, 2));
+    EXPECT_EQ(collective->num_all_reduces(), 10);
+  });
+}
+
+TEST_F(NcclCollectiveTest, AnAbortEndsTheWaitForWhatIsEnqueued) {
+  OnAllStreams(2, [&](NcclCollective* collective, CudaStream* stream) {
+    if (collective->rank() == 1) return;
+    const auto event = Value(CudaEvent::Create(&stream->device()));
+    float value = 1;
+    ASSERT_TRUE(collective->EnqueueAllReduceSum({&value, 1}).ok());
+    ASSERT_TRUE(event->Record(stream->handle()).ok());
+    std::thread aborter([&] { collective->Abort("rank 1 left"); });
+    EXPECT_EQ(collective->Await(*event), absl::UnavailableError("rank 1 left"));
+    aborter.join();
+    ASSERT_TRUE(stream->Synchronize().ok());  // ends, too
+  });
+}
+
 TEST_F(NcclCollectiveTest, JoiningEndsWhenARankDoesNotCome) {
   const int alive = fake_.alive();
   OnRanks(
       /*size=*/3, /*present=*/2, {},
-      [](NcclCollective* collective, const absl::Status& joined) {
+      [](NcclCollective* collective, CudaStream*, const absl::Status& joined) {
         EXPECT_EQ(joined,
                   absl::DeadlineExceededError(absl::StrCat(
                       "ncclCommInitRankConfig of rank ", collective->rank(),
@@ -241,16 +286,17 @@ TEST_F(NcclCollectiveTest, AnAsynchronousErrorBetweenCallsIsTold) {
         failure = status;
         told.Notify();
       }};
-  OnRanks(/*size=*/1, /*present=*/1, options,
-          [&](NcclCollective* collective, const absl::Status& joined) {
-            ASSERT_TRUE(joined.ok()) << joined;
-            fake_.FailNccl(/*rank=*/0, kRemoteError);
-            told.WaitForNotification();
-            EXPECT_THAT(std::string(failure.message()),
-                        HasSubstr("remote process"));
-            float value = 1;
-            EXPECT_EQ(collective->AllReduceSum({&value, 1}), failure);
-          });
+  OnRanks(
+      /*size=*/1, /*present=*/1, options,
+      [&](NcclCollective* collective, CudaStream*, const absl::Status& joined) {
+        ASSERT_TRUE(joined.ok()) << joined;
+        fake_.FailNccl(/*rank=*/0, kRemoteError);
+        told.WaitForNotification();
+        EXPECT_THAT(std::string(failure.message()),
+                    HasSubstr("remote process"));
+        float value = 1;
+        EXPECT_EQ(collective->AllReduceSum({&value, 1}), failure);
+      });
 }
 
 TEST_F(NcclCollectiveTest, AFailureOfAnyCallIsAStatusAndLeavesNothingBehind) {
@@ -260,7 +306,7 @@ TEST_F(NcclCollectiveTest, AFailureOfAnyCallIsAStatusAndLeavesNothingBehind) {
     const int alive = fake_.alive();
     fake_.Fail(call, /*nth=*/1, /*code=*/2);
     OnRanks(/*size=*/1, /*present=*/1, {},
-            [](NcclCollective* collective, absl::Status status) {
+            [](NcclCollective* collective, CudaStream*, absl::Status status) {
               float value = 1;
               if (status.ok()) status = collective->AllReduceSum({&value, 1});
               EXPECT_FALSE(status.ok());

@@ -48,11 +48,12 @@ template <typename T>
 absl::Status CudaDecoder<T>::Embed(const StagedBatch& batch) {
   float* const hidden = parts_.activations->hidden;
   const int tokens = batch.paged().num_tokens;
-  LOCKSTEP_RETURN_IF_ERROR(Check(
-      cuda::Embed({parts_.weights->embedding,
-                   static_cast<uint32_t>(parts_.shard->vocab_begin)},
-                  batch.token_ids(), tokens, hidden, parts_.stream->handle()),
-      "Embed"));
+  LOCKSTEP_RETURN_IF_ERROR(
+      Check(cuda::Embed({parts_.weights->embedding,
+                         static_cast<uint32_t>(parts_.shard->vocab_begin)},
+                        {batch.token_ids(), parts_.activations->best_ids},
+                        tokens, hidden, parts_.stream->handle()),
+            "Embed"));
   return Sum(hidden, tokens);
 }
 
@@ -138,7 +139,7 @@ absl::Status CudaDecoder<T>::Head(const int32_t* tokens, int rows) {
   LOCKSTEP_RETURN_IF_ERROR(Multiply(parts_.weights->head, nullptr, a.head_input,
                                     rows, own, shard.vocab_rows));
   if (shard.size > 1) {
-    LOCKSTEP_RETURN_IF_ERROR(parts_.collective->AllGather(
+    LOCKSTEP_RETURN_IF_ERROR(parts_.collective->EnqueueAllGather(
         {own, own_size}, {a.gathered, own_size * shard.size}));
     LOCKSTEP_RETURN_IF_ERROR(
         Check(cuda::JoinShards(a.gathered, shard.size, rows, shard.vocab_rows,
@@ -164,7 +165,7 @@ absl::Status CudaDecoder<T>::LaunchHiddenStates(int num_tokens) {
 template <typename T>
 absl::Status CudaDecoder<T>::Sum(float* data, int tokens) {
   if (parts_.shard->size == 1) return absl::OkStatus();
-  return parts_.collective->AllReduceSum(
+  return parts_.collective->EnqueueAllReduceSum(
       {data, size_t{1} * tokens * parts_.config->hidden_size});
 }
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/cuda_types.h"
 #include "kernels/cuda/paged_batch.h"
-#include "worker/collectives/collective.h"
+#include "worker/collectives/nccl_collective.h"
 #include "worker/cuda_engine/device_activations.h"
 #include "worker/cuda_engine/device_weights.h"
 #include "worker/cuda_engine/staged_batch.h"
@@ -28,16 +28,15 @@ struct DeviceRope {
 //
 //   LOCKSTEP_RETURN_IF_ERROR(decoder.Launch(batch, num_logits, kv));
 //
-// Kernels run after it returns, but for those before an exchange of several
-// ranks, which is waited for: 2·layers + 1 all-reduces and, if any token wants
-// logits, one all-gather. An error names the kernel and the device, or is the
-// collective's. The logits of a token are a function of its sequence up to it
-// alone. Used by the engine's thread.
+// Kernels run after it returns, and so do the exchanges of several ranks:
+// 2·layers + 1 all-reduces and, if any token wants logits, one all-gather. An
+// error names the kernel and the device, or is the collective's. The logits of
+// a token are a function of its sequence up to it alone. Used by the engine's
+// thread.
 template <typename T>
 class CudaDecoder {
  public:
-  // All of it outlives the decoder. `collective` is of device memory; null for
-  // one rank.
+  // All of it outlives the decoder. `collective` is null for one rank.
   struct Parts {
     const ModelConfig* config = nullptr;
     const Shard* shard = nullptr;
@@ -45,7 +44,7 @@ class CudaDecoder {
     const DeviceActivations<T>* activations = nullptr;
     DeviceRope rope;
     CudaStream* stream = nullptr;
-    Collective* collective = nullptr;
+    NcclCollective* collective = nullptr;
   };
 
   explicit CudaDecoder(const Parts& parts) : parts_(parts) {}

@@ -2,13 +2,16 @@
 
 #include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
+#include <glog/logging.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "common/status_macros.h"
 #include "kernels/cuda/cuda_types.h"
+#include "worker/core/host_part.h"
 #include "worker/core/sequence.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
@@ -17,11 +20,11 @@
 #include "worker/cuda_engine/cuda_workspace.h"
 #include "worker/cuda_engine/device_kv_pages.h"
 #include "worker/cuda_engine/device_weights.h"
+#include "worker/device/cuda_event.h"
 #include "worker/engine/batch_builder.h"
 #include "worker/engine/pooler.h"
 #include "worker/engine/row_sampler.h"
 #include "worker/grammar/step_masks.h"
-#include "worker/sampling/sampler.h"
 
 namespace lockstep {
 namespace {
@@ -48,11 +51,12 @@ class TypedEngine final : public CudaEngine {
  public:
   TypedEngine(const ModelConfig& config, const Shard& shard,
               const Options& options, kernels::ThreadPool* pool,
-              CudaStream* stream)
+              CudaStream* stream, NcclCollective* collective)
       : config_(config),
         shard_(shard),
         options_(options),
         stream_(stream),
+        collective_(collective),
         workspace_(config, shard_, LimitsOf<T>(config, options)),
         batch_builder_({.page_size = options.page_size,
                         .tokens = options.max_step_tokens,
@@ -66,10 +70,22 @@ class TypedEngine final : public CudaEngine {
                 .has_thread = options.has_mask_thread}) {
     sampled_rows_.reserve(options.max_logits_rows);
     places_.reserve(options.max_logits_rows);
+    for (Flight& flight : flights_) {
+      flight.rows.reserve(options.max_sequences);
+    }
+  }
+
+  // What is in flight ends, or is ended, before its memory is freed.
+  ~TypedEngine() override {
+    if (!is_busy_) return;
+    if (collective_ != nullptr) collective_->Abort("its engine is gone");
+    (void)stream_->device().MakeCurrent();
+    (void)stream_->Synchronize();
+    masks_.End();
   }
 
   // Before the first step.
-  absl::Status Load(const TensorSource& tensors, Collective* collective) {
+  absl::Status Load(const TensorSource& tensors) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         weights_, LoadDeviceWeights(tensors, config_, shard_, stream_));
     LOCKSTEP_RETURN_IF_ERROR(workspace_.Allocate(stream_));
@@ -84,16 +100,51 @@ class TypedEngine final : public CudaEngine {
                                        .activations = &workspace_.activations(),
                                        .rope = workspace_.rope(),
                                        .stream = stream_,
-                                       .collective = collective});
+                                       .collective = collective_});
+    for (Flight& flight : flights_) {
+      LOCKSTEP_ASSIGN_OR_RETURN(flight.has_run,
+                                CudaEvent::Create(&stream_->device()));
+    }
     return absl::OkStatus();
   }
 
-  absl::Status Execute(const StepPlan& plan, StepResult* result) override {
+  int max_steps_in_flight() const override { return kFlights; }
+
+  absl::Status Launch(const StepPlan& plan) override {
+    CHECK_LT(in_flight_, kFlights);
+    const Flight* const before = in_flight_ == 0 ? nullptr : &flights_[oldest_];
+    CHECK(before == nullptr || !before->is_hosts)
+        << "step " << plan.step << " while the host has a part of the last";
+    CHECK(before == nullptr || observer_ == nullptr)
+        << "logits are shown of one step at a time";
+    Flight& flight = flights_[(oldest_ + in_flight_) % kFlights];
     LOCKSTEP_RETURN_IF_ERROR(stream_->device().MakeCurrent());
-    masks_.Begin(plan);
-    absl::Status status = Begin(plan);
-    if (status.ok()) status = Finish(plan, result);
-    masks_.End();
+    is_busy_ = true;
+    ++in_flight_;
+    batch_builder_.Build(plan);
+    Describe(plan, &flight);
+    if (flight.is_hosts) masks_.Begin(plan);
+    LOCKSTEP_RETURN_IF_ERROR(Enqueue(plan, before, flight));
+    return flight.has_run->Record(stream_->handle());
+  }
+
+  absl::Status Retire(StepResult* result) override {
+    CHECK_GT(in_flight_, 0);
+    LOCKSTEP_RETURN_IF_ERROR(stream_->device().MakeCurrent());
+    const Flight& flight = flights_[oldest_];
+    LOCKSTEP_RETURN_IF_ERROR(collective_ == nullptr
+                                 ? flight.has_run->Synchronize()
+                                 : collective_->Await(*flight.has_run));
+    absl::Status status;
+    if (flight.is_hosts) {
+      status = FinishOnHost(flight, result);
+      masks_.End();
+    } else {
+      TakeChosen(flight, result);
+    }
+    oldest_ = (oldest_ + 1) % kFlights;
+    --in_flight_;
+    is_busy_ = in_flight_ > 0;
     return status;
   }
 
@@ -102,53 +153,72 @@ class TypedEngine final : public CudaEngine {
   }
 
  private:
+  // A launched step, as far as its result is made of it. Sequences may end
+  // before it has run, but for those that the host has a part of: that step is
+  // the newest, and is retired before anything else happens to them.
+  struct Flight {
+    // Of each span, where in the best ids its token is; -1: it samples none.
+    std::vector<int> rows;
+    bool is_hosts = false;  // in part
+    StepPlan plan;          // then; other sequences are null
+    std::unique_ptr<CudaEvent> has_run;
+  };
+
+  static constexpr int kFlights = 2;
+
+  // After the batch is built.
+  void Describe(const StepPlan& plan, Flight* flight) {
+    flight->rows.assign(plan.spans.size(), -1);
+    const absl::Span<const LogitsRow> rows = batch_builder_.rows();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (!rows[i].is_prompt) flight->rows[rows[i].span] = static_cast<int>(i);
+    }
+    flight->is_hosts =
+        observer_ != nullptr ||
+        std::any_of(plan.spans.begin(), plan.spans.end(), NeedsHost);
+    if (!flight->is_hosts) return;
+    flight->plan = plan;
+    for (SequenceSpan& span : flight->plan.spans) {
+      if (observer_ == nullptr && !NeedsHost(span)) span.sequence = nullptr;
+    }
+  }
+
   // Puts all of a step on the stream.
-  absl::Status Begin(const StepPlan& plan) {
-    batch_builder_.Build(plan);
-    LOCKSTEP_RETURN_IF_ERROR(
-        workspace_.batch().Stage(plan, batch_builder_.input(), stream_));
+  absl::Status Enqueue(const StepPlan& plan, const Flight* before,
+                       const Flight& flight) {
+    absl::Span<const int> rows_before;
+    if (before != nullptr) rows_before = before->rows;
+    LOCKSTEP_RETURN_IF_ERROR(workspace_.batch().Stage(
+        plan, batch_builder_.input(), rows_before, stream_));
     const int rows = batch_builder_.rows().size();
     LOCKSTEP_RETURN_IF_ERROR(
         decoder_->Launch(workspace_.batch(), rows, pages_->layers()));
+    LOCKSTEP_RETURN_IF_ERROR(CopyBestIds(flight));
+    if (!flight.is_hosts) return absl::OkStatus();
     LOCKSTEP_RETURN_IF_ERROR(CopyLogits(plan));
     return CopyHiddenStates(plan);
   }
 
-  // Waits for it, and makes its result.
-  absl::Status Finish(const StepPlan& plan, StepResult* result) {
-    LOCKSTEP_RETURN_IF_ERROR(stream_->Synchronize());
-    if (observer_) ShowLogits(plan);
-    const auto logits_of = [this](int row, absl::Span<float> /*room*/) {
-      return LogitsAt(places_[row]);
-    };
-    row_sampler_.Sample(plan, sampled_rows_, logits_of, &masks_, result);
-    const absl::Span<const LogitsRow> rows = batch_builder_.rows();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      if (!IsChosenOnDevice(plan, rows[i])) continue;
-      result->spans[rows[i].span].token = workspace_.host_best_ids()[i];
-    }
-    const auto hidden_states_of = [this](int first, int /*count*/) {
-      return workspace_.host_hidden_states() +
-             size_t{1} * first * config_.hidden_size;
-    };
-    return pooler_.Pool(plan, hidden_states_of, result);
+  uint32_t* BestIds(const Flight& flight) const {
+    return workspace_.host_best_ids(static_cast<int>(&flight - flights_));
   }
 
-  // Whether the largest logit decides, and nothing else is asked for.
-  bool IsChosenOnDevice(const StepPlan& plan, const LogitsRow& row) const {
-    const Sequence& sequence = *plan.spans[row.span].sequence;
-    return !row.is_prompt && !masks_.HasMask(row.span) &&
-           Sampler::TakesLargest(sequence) &&
-           sequence.sampling().logprobs_plus_one() == 0;
+  absl::Status CopyBestIds(const Flight& flight) {
+    const size_t rows = batch_builder_.rows().size();
+    if (rows == 0) return absl::OkStatus();
+    return stream_->CopyToHost(BestIds(flight),
+                               AddressOf(workspace_.activations().best_ids),
+                               rows * sizeof(uint32_t));
   }
 
-  // The best ids of all rows, and the logits of those that need more.
+  // The logits of the rows that the host samples or shows.
   absl::Status CopyLogits(const StepPlan& plan) {
     const absl::Span<const LogitsRow> rows = batch_builder_.rows();
     sampled_rows_.clear();
     places_.clear();
     for (size_t i = 0; i < rows.size(); ++i) {
-      const bool is_chosen = IsChosenOnDevice(plan, rows[i]);
+      const bool is_chosen =
+          !rows[i].is_prompt && !SamplesOnHost(plan.spans[rows[i].span]);
       if (!is_chosen) {
         sampled_rows_.push_back(rows[i]);
         places_.push_back(static_cast<int>(i));
@@ -160,10 +230,7 @@ class TypedEngine final : public CudaEngine {
           workspace_.host_logits() + i * config_.vocab_size, AddressOf(logits),
           config_.vocab_size * sizeof(float)));
     }
-    if (sampled_rows_.size() == rows.size()) return absl::OkStatus();
-    return stream_->CopyToHost(workspace_.host_best_ids(),
-                               AddressOf(workspace_.activations().best_ids),
-                               rows.size() * sizeof(uint32_t));
+    return absl::OkStatus();
   }
 
   // Of all tokens, where the plan embeds a sequence.
@@ -177,6 +244,37 @@ class TypedEngine final : public CudaEngine {
         workspace_.host_hidden_states(),
         AddressOf(workspace_.activations().delta),
         size_t{1} * plan.num_tokens * config_.hidden_size * sizeof(float));
+  }
+
+  // The result of a step of which nothing is left to the host.
+  void TakeChosen(const Flight& flight, StepResult* result) const {
+    result->spans.resize(flight.rows.size());
+    for (size_t i = 0; i < flight.rows.size(); ++i) {
+      SpanResult& out = result->spans[i];
+      const int row = flight.rows[i];
+      out.token = row < 0 ? 0 : BestIds(flight)[row];
+      out.logprobs.clear();
+      out.prompt_logprobs.clear();
+    }
+  }
+
+  absl::Status FinishOnHost(const Flight& flight, StepResult* result) {
+    if (observer_) ShowLogits(flight.plan);
+    const auto logits_of = [this](int row, absl::Span<float> /*room*/) {
+      return LogitsAt(places_[row]);
+    };
+    row_sampler_.Sample(flight.plan, sampled_rows_, logits_of, &masks_, result);
+    for (size_t i = 0; i < flight.rows.size(); ++i) {
+      const SequenceSpan& span = flight.plan.spans[i];
+      const bool is_hosts = span.sequence != nullptr && SamplesOnHost(span);
+      if (flight.rows[i] < 0 || is_hosts) continue;
+      result->spans[i].token = BestIds(flight)[flight.rows[i]];
+    }
+    const auto hidden_states_of = [this](int first, int /*count*/) {
+      return workspace_.host_hidden_states() +
+             size_t{1} * first * config_.hidden_size;
+    };
+    return pooler_.Pool(flight.plan, hidden_states_of, result);
   }
 
   absl::Span<const float> LogitsAt(int row) const {
@@ -195,6 +293,7 @@ class TypedEngine final : public CudaEngine {
   const Shard shard_;
   const Options options_;
   CudaStream* const stream_;
+  NcclCollective* const collective_;  // null: of one rank
   std::unique_ptr<DeviceWeights> weights_;
   CudaWorkspace<T> workspace_;
   std::unique_ptr<DeviceKvPages<T>> pages_;
@@ -204,9 +303,15 @@ class TypedEngine final : public CudaEngine {
   Pooler pooler_;
   StepMasks masks_;
   LogitsObserver observer_;
-  // Of the step: the rows that the host samples, and which of all they are.
+  // Of the newest step, where it is the host's in part: the rows that the host
+  // samples, and which of all they are.
   std::vector<LogitsRow> sampled_rows_;
   std::vector<int> places_;
+
+  Flight flights_[kFlights];
+  int oldest_ = 0;
+  int in_flight_ = 0;
+  bool is_busy_ = false;  // the stream may be
 };
 
 // make(T()) of the arithmetic's T.
@@ -220,7 +325,7 @@ auto OfArithmetic(kernels::Arithmetic arithmetic, const Make& make) {
 
 absl::StatusOr<std::unique_ptr<CudaEngine>> CudaEngine::Create(
     const ModelFiles& model, const Shard& shard, const Options& options,
-    kernels::ThreadPool* pool, CudaStream* stream, Collective* collective) {
+    kernels::ThreadPool* pool, CudaStream* stream, NcclCollective* collective) {
   LOCKSTEP_RETURN_IF_ERROR(CheckCudaModel(model.config));
   LOCKSTEP_RETURN_IF_ERROR(CheckCudaShards(model.config, shard.size));
   if (collective != nullptr &&
@@ -232,9 +337,9 @@ absl::StatusOr<std::unique_ptr<CudaEngine>> CudaEngine::Create(
   return OfArithmetic(
       options.arithmetic,
       [&]<typename T>(T) -> absl::StatusOr<std::unique_ptr<CudaEngine>> {
-        auto engine = std::make_unique<TypedEngine<T>>(model.config, shard,
-                                                       options, pool, stream);
-        LOCKSTEP_RETURN_IF_ERROR(engine->Load(*model.tensors, collective));
+        auto engine = std::make_unique<TypedEngine<T>>(
+            model.config, shard, options, pool, stream, collective);
+        LOCKSTEP_RETURN_IF_ERROR(engine->Load(*model.tensors));
         return engine;
       });
 }

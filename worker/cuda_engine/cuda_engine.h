@@ -9,10 +9,10 @@
 
 #include "kernels/threads/thread_pool.h"
 #include "kernels/weights/arithmetic.h"
-#include "worker/collectives/collective.h"
+#include "worker/collectives/nccl_collective.h"
 #include "worker/cuda_engine/cuda_engine_options.h"
 #include "worker/device/cuda_stream.h"
-#include "worker/engine/synchronous_engine.h"
+#include "worker/engine/engine.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 #include "worker/weights/model_files.h"
@@ -21,8 +21,11 @@ namespace lockstep {
 
 // The engine of one rank on a GPU: weights, KV pages and activations are in its
 // memory, and a step is a list of kernels on one stream. Greedy choices are
-// made there; of other requests the logits come back and are sampled on the
-// host, as on the CPU.
+// made there, and the next step reads them there; of other requests the logits
+// come back and are sampled on the host, as on the CPU.
+//
+// Two steps may be in flight, but none beside one that the host has a part of:
+// see NeedsHost and SchedulerOptions::host_samples.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(
 //       auto engine, CudaEngine::Create(model, shard, options, pool, stream,
@@ -31,7 +34,7 @@ namespace lockstep {
 // Strict arithmetic keeps activations, keys and values in fp32, fast in bf16;
 // sums are fp32 in both, and a row's bits depend on its own sequence alone.
 // Every error names the call or kernel, and the device.
-class CudaEngine : public SynchronousEngine {
+class CudaEngine : public Engine {
  public:
   using Options = CudaEngineOptions;
 
@@ -42,11 +45,14 @@ class CudaEngine : public SynchronousEngine {
   // UNIMPLEMENTED for a model that CheckCudaModel refuses. `model`, `pool`,
   // whose threads sample, the stream, whose device is current, and
   // `collective`, which exchanges its memory, must outlive the engine; the last
-  // is null for one rank.
+  // is null for one rank. An engine that is destroyed with steps in flight
+  // aborts it.
   static absl::StatusOr<std::unique_ptr<CudaEngine>> Create(
       const ModelFiles& model, const Shard& shard, const Options& options,
-      kernels::ThreadPool* pool, CudaStream* stream, Collective* collective);
+      kernels::ThreadPool* pool, CudaStream* stream,
+      NcclCollective* collective);
 
+  // While one is set, steps are launched one at a time.
   virtual void set_logits_observer(LogitsObserver observer) = 0;
 
   // Bytes of one KV page on this rank, all layers.

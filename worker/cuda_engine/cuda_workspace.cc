@@ -62,8 +62,10 @@ absl::Status CudaWorkspace<T>::Allocate(CudaStream* stream) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       logits_, PinnedMemory::Allocate(
                    device, rows * config_.vocab_size * sizeof(float)));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      best_ids_, PinnedMemory::Allocate(device, rows * sizeof(uint32_t)));
+  for (auto& best_ids : best_ids_) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        best_ids, PinnedMemory::Allocate(device, rows * sizeof(uint32_t)));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       hidden_states_,
       PinnedMemory::Allocate(device,
@@ -95,8 +97,8 @@ float* CudaWorkspace<T>::host_logits() const {
 }
 
 template <typename T>
-uint32_t* CudaWorkspace<T>::host_best_ids() const {
-  return static_cast<uint32_t*>(best_ids_->data());
+uint32_t* CudaWorkspace<T>::host_best_ids(int flight) const {
+  return static_cast<uint32_t*>(best_ids_[flight]->data());
 }
 
 template <typename T>

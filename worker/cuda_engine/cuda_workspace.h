@@ -49,9 +49,11 @@ class CudaWorkspace {
   const DeviceActivations<T>& activations() const { return activations_; }
   const DeviceRope& rope() const { return rope_; }
   StagedBatch& batch() { return batch_; }
-  float* host_logits() const;         // [logits_rows, vocab_size]
-  uint32_t* host_best_ids() const;    // [logits_rows]
-  float* host_hidden_states() const;  // [tokens, hidden_size]
+  // Of two steps in flight the host makes something of logits and hidden states
+  // of one at most.
+  float* host_logits() const;                 // [logits_rows, vocab_size]
+  uint32_t* host_best_ids(int flight) const;  // [logits_rows]; flight 0 or 1
+  float* host_hidden_states() const;          // [tokens, hidden_size]
 
  private:
   absl::Status FillRope(CudaStream* stream);
@@ -63,7 +65,7 @@ class CudaWorkspace {
   StagedBatch batch_;
   DeviceRope rope_;
   std::unique_ptr<DeviceArena> arena_;
-  std::unique_ptr<PinnedMemory> logits_, best_ids_, hidden_states_;
+  std::unique_ptr<PinnedMemory> logits_, best_ids_[2], hidden_states_;
 };
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "common/status_macros.h"
+#include "kernels/cuda/gather.h"
 #include "worker/core/sequence.h"
 
 namespace lockstep {
@@ -46,8 +47,10 @@ size_t StagedBatch::MostBytes() const {
 }
 
 absl::Status StagedBatch::AllocatePinned(const CudaDevice* device) {
-  LOCKSTEP_ASSIGN_OR_RETURN(pinned_,
-                            PinnedMemory::Allocate(device, MostBytes()));
+  for (auto& pinned : pinned_) {
+    LOCKSTEP_ASSIGN_OR_RETURN(pinned,
+                              PinnedMemory::Allocate(device, MostBytes()));
+  }
   return absl::OkStatus();
 }
 
@@ -55,19 +58,21 @@ template <typename T>
 const T* StagedBatch::Put(const T* values, size_t count) {
   const size_t begin = used_;
   used_ += Aligned(count * sizeof(T));
-  CHECK_LE(used_, pinned_->bytes());
+  CHECK_LE(used_, pinned().bytes());
   if (count > 0) {
-    std::memcpy(static_cast<std::byte*>(pinned_->data()) + begin, values,
+    std::memcpy(static_cast<std::byte*>(pinned().data()) + begin, values,
                 count * sizeof(T));
   }
   return reinterpret_cast<const T*>(on_device_ + begin);
 }
 
 absl::Status StagedBatch::Stage(const StepPlan& plan, const DecoderInput& input,
+                                absl::Span<const int> rows_before,
                                 CudaStream* stream) {
   used_ = 0;
+  newest_ = 1 - newest_;
   const kernels::TokenBatch& batch = input.batch;
-  token_ids_ = Put(input.token_ids.data(), input.token_ids.size());
+  PutTokenIds(plan, input, rows_before);
   logits_tokens_ = Put(input.logits_tokens.data(), input.logits_tokens.size());
   paged_.num_tokens = batch.num_tokens;
   paged_.positions = Put(batch.positions, batch.num_tokens);
@@ -75,7 +80,23 @@ absl::Status StagedBatch::Stage(const StepPlan& plan, const DecoderInput& input,
   PutPageTables(plan);
   PutAttention(input);
   return stream->CopyToDevice(reinterpret_cast<CudaApi::Address>(on_device_),
-                              pinned_->data(), used_);
+                              pinned().data(), used_);
+}
+
+// First of all, where the last token of a span that is not known yet is told
+// apart by its place among the best ids of the step before.
+void StagedBatch::PutTokenIds(const StepPlan& plan, const DecoderInput& input,
+                              absl::Span<const int> rows_before) {
+  token_ids_ = Put(input.token_ids.data(), input.token_ids.size());
+  auto* const ids = static_cast<uint32_t*>(pinned().data());
+  int end = 0;
+  for (const SequenceSpan& span : plan.spans) {
+    end += span.count;
+    if (span.token_from < 0) continue;
+    const int row = rows_before[span.token_from];
+    CHECK_GE(row, 0) << "span " << span.token_from << " samples nothing";
+    ids[end - 1] = cuda::kIsChosen | static_cast<uint32_t>(row);
+  }
 }
 
 // As many of each sequence as the longest has up to its span's end.
@@ -89,9 +110,9 @@ void StagedBatch::PutPageTables(const StepPlan& plan) {
   CHECK_LE(stride, limits_.pages);
   const size_t begin = used_;
   used_ += Aligned(plan.spans.size() * stride * sizeof(int32_t));
-  CHECK_LE(used_, pinned_->bytes());
+  CHECK_LE(used_, pinned().bytes());
   auto* row = reinterpret_cast<int32_t*>(
-      static_cast<std::byte*>(pinned_->data()) + begin);
+      static_cast<std::byte*>(pinned().data()) + begin);
   for (const SequenceSpan& span : plan.spans) {
     const absl::Span<const int32_t> pages = span.sequence->pages();
     const size_t count = std::min<size_t>(pages.size(), stride);

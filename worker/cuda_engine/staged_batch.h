@@ -2,6 +2,7 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
+#include <absl/types/span.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +24,13 @@ namespace lockstep {
 // and brought to the device by one copy, together with the plans of attention,
 // one for each window that layers have.
 //
-//   LOCKSTEP_RETURN_IF_ERROR(batch.Stage(plan, builder.input(), stream));
+//   LOCKSTEP_RETURN_IF_ERROR(batch.Stage(plan, builder.input(), rows, stream));
 //   …launch kernels that read batch.paged()…
-//   …wait for the stream…                  // before the next Stage
 //
-// Used by the engine's thread.
+// There are two of these in page-locked memory, for two steps in flight: before
+// the next Stage but one this one's step must have run. On the device there is
+// one, as the stream brings the next only when the step has. Used by the
+// engine's thread.
 class StagedBatch {
  public:
   struct Limits {
@@ -52,11 +55,12 @@ class StagedBatch {
   absl::Status AllocatePinned(const CudaDevice* device);
 
   // Puts the copy on the stream. `input` is what a BatchBuilder made of `plan`,
-  // whose limits are the same.
+  // whose limits are the same. Of the step before, which may be in flight,
+  // rows_before[span] is where in its best ids a span's token will be.
   absl::Status Stage(const StepPlan& plan, const DecoderInput& input,
-                     CudaStream* stream);
+                     absl::Span<const int> rows_before, CudaStream* stream);
 
-  // Of the last Stage, in device memory.
+  // Of the last Stage, in device memory. See cuda::TokenIds.
   const uint32_t* token_ids() const { return token_ids_; }
   const int32_t* logits_tokens() const { return logits_tokens_; }
   const cuda::PagedBatch& paged() const { return paged_; }
@@ -65,16 +69,20 @@ class StagedBatch {
 
  private:
   size_t MostBytes() const;
+  PinnedMemory& pinned() const { return *pinned_[newest_]; }
   // Appends values to what is staged; returns where they will be.
   template <typename T>
   const T* Put(const T* values, size_t count);
+  void PutTokenIds(const StepPlan& plan, const DecoderInput& input,
+                   absl::Span<const int> rows_before);
   void PutPageTables(const StepPlan& plan);
   void PutAttention(const DecoderInput& input);
 
   const Limits limits_;
   std::byte* on_device_ = nullptr;  // [MostBytes()]
   float* partials_ = nullptr;       // of attention
-  std::unique_ptr<PinnedMemory> pinned_;
+  std::unique_ptr<PinnedMemory> pinned_[2];
+  int newest_ = 0;  // of pinned_
   size_t used_ = 0;
 
   const uint32_t* token_ids_ = nullptr;

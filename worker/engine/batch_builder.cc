@@ -33,12 +33,14 @@ void BatchBuilder::Build(const StepPlan& plan) {
 void BatchBuilder::AddSpan(int index, const SequenceSpan& span) {
   const Sequence& sequence = *span.sequence;
   const int end = span.begin + span.count;
-  CHECK_LE(end, sequence.num_tokens());
+  // Of a token that the step before samples the id is not known.
+  const int known = span.token_from < 0 ? end : end - 1;
+  CHECK_LE(known, sequence.num_tokens());
   CHECK_LE(end, sequence.pages().size() * limits_.page_size);
 
   const int first_token = static_cast<int>(token_ids_.size());
   for (int position = span.begin; position < end; ++position) {
-    token_ids_.push_back(sequence.tokens()[position]);
+    token_ids_.push_back(position < known ? sequence.tokens()[position] : 0);
     positions_.push_back(position);
     sequence_of_.push_back(index);
   }

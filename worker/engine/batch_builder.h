@@ -20,7 +20,8 @@ struct LogitsRow {
 
 // Turns a plan into the decoder's input. Spans keep the plan's order; a span's
 // rows of logits are its prompt positions, then the one it samples from. The
-// buffers are reused; nothing is allocated in a step.
+// buffers are reused; nothing is allocated in a step. A token that is not known
+// yet, by span.token_from, has the id 0.
 //
 //   builder.Build(plan);
 //   decoder.Forward(builder.input(), …);

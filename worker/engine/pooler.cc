@@ -54,7 +54,7 @@ absl::Status Pooler::Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
   int first_token = 0;
   for (size_t i = 0; i < plan.spans.size(); ++i) {
     const SequenceSpan& span = plan.spans[i];
-    if (span.sequence->is_embedded()) {
+    if (span.sequence != nullptr && span.sequence->is_embedded()) {
       LOCKSTEP_RETURN_IF_ERROR(PoolSpan(span, first_token, hidden_states_of,
                                         &result->spans[i].embedding));
     }

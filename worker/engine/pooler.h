@@ -27,7 +27,8 @@ class Pooler {
   // [count, hidden_size].
   using HiddenStatesOf = absl::FunctionRef<const float*(int first, int count)>;
 
-  // Fills in `embedding` of the spans that embed. An error is a request for
+  // Fills in `embedding` of the spans that embed; spans without a sequence are
+  // of others. An error is a request for
   // more values than there are.
   absl::Status Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
                     StepResult* result);

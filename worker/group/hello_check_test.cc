@@ -22,6 +22,7 @@ v1::Hello HelloOf(int rank) {
   hello.mutable_flags()->set_kv_cache_type("bf16");
   hello.mutable_flags()->set_collective("shared_memory");
   hello.mutable_flags()->set_device("cpu");
+  hello.mutable_flags()->set_steps_in_flight(1);
   if (rank == 0) hello.mutable_collective_address()->mutable_shared_memory();
   hello.set_host(rank == 0 ? "node-a" : "node-b");
   hello.set_boot_id("host-a");
@@ -73,6 +74,9 @@ TEST(CheckHello, NamesTheRankAndBothValues) {
       {[](v1::Hello& h) { h.mutable_flags()->set_expert_parallel(true); },
        "rank 1 on node-b has another --expert_parallel than the leader: its "
        "is true, the leader's is false."},
+      {[](v1::Hello& h) { h.mutable_flags()->set_steps_in_flight(2); },
+       "rank 1 on node-b has another --steps_in_flight than the leader: its "
+       "is 2, the leader's is 1."},
       {[](v1::Hello& h) { h.mutable_flags()->set_device("cuda"); },
        "rank 1 on node-b has another --device than the leader: its is cuda, "
        "the leader's is cpu."},

@@ -130,6 +130,8 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& asked) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       options.collective,
       CollectiveOn(device, options.size, options.collective));
+  LOCKSTEP_ASSIGN_OR_RETURN(options.device.steps_in_flight,
+                            StepsInFlightOn(device, options.device));
   LOCKSTEP_ASSIGN_OR_RETURN(const int64_t kv_memory_bytes,
                             KvMemoryBytes(options, model, device));
   std::unique_ptr<Rank> rank(new Rank(options, std::move(model),
@@ -239,6 +241,7 @@ absl::StatusOr<v1::Hello> Rank::hello() const {
   flags.set_collective(CollectiveName(options_.collective));
   flags.set_expert_parallel(options_.expert_parallel);
   flags.set_device(gpu_ == nullptr ? "cpu" : "cuda");
+  flags.set_steps_in_flight(options_.device.steps_in_flight);
   hello.set_num_pages(own_num_pages_);
   hello.set_process_id(getpid());
   hello.set_boot_id(BootId());
@@ -256,6 +259,8 @@ absl::Status Rank::Agree(int num_pages) {
   scheduler_options_.max_step_tokens = engine_options.max_step_tokens;
   scheduler_options_.max_sequences = engine_options.max_sequences;
   scheduler_options_.max_logits_rows = engine_options.max_logits_rows;
+  scheduler_options_.steps_in_flight = options_.device.steps_in_flight;
+  scheduler_options_.host_samples = gpu_ != nullptr;
   LOCKSTEP_ASSIGN_OR_RETURN(scheduler_options_.max_context,
                             MaxContext(capacity_, num_pages));
   return ValidateSchedulerOptions(scheduler_options_);

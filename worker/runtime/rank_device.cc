@@ -81,4 +81,16 @@ absl::StatusOr<CollectiveKind> CollectiveOn(const RankDevice& device, int size,
       "auto, shared_memory or gloo.");
 }
 
+absl::StatusOr<int> StepsInFlightOn(const RankDevice& device,
+                                    const DeviceChoice& choice) {
+  const int most = device.gpu == nullptr ? 1 : 2;
+  if (choice.steps_in_flight <= most) {
+    return choice.steps_in_flight == 0 ? most : choice.steps_in_flight;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--steps_in_flight is ", choice.steps_in_flight,
+                   ", but the CPU computes one step at a time; it must be 0 or "
+                   "1."));
+}
+
 }  // namespace lockstep

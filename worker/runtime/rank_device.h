@@ -24,6 +24,8 @@ struct DeviceChoice {
   bool has_default_kv_type = true;
   // --collective is auto or nccl.
   bool takes_nccl = true;
+  // --steps_in_flight; 0: as many as the device has.
+  int steps_in_flight = 0;
   // Opens a GPU; tests have others. Null: OpenGpuRank.
   std::function<absl::StatusOr<std::unique_ptr<GpuRank>>(int ordinal)> open =
       nullptr;
@@ -49,5 +51,9 @@ absl::StatusOr<RankDevice> ChooseDevice(const DeviceChoice& choice, int ordinal,
 // --collective came to: between GPUs by NCCL, and nowhere else.
 absl::StatusOr<CollectiveKind> CollectiveOn(const RankDevice& device, int size,
                                             CollectiveKind asked);
+
+// SchedulerOptions::steps_in_flight on such a device.
+absl::StatusOr<int> StepsInFlightOn(const RankDevice& device,
+                                    const DeviceChoice& choice);
 
 }  // namespace lockstep

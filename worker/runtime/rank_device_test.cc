@@ -75,6 +75,20 @@ TEST(RankDevice, RanksOnGpusTakeNoCollectiveOfTheCpus) {
   EXPECT_EQ(cpu->gpu, nullptr);
 }
 
+TEST(RankDevice, AGpuHasTwoStepsInFlightAndTheCpuOne) {
+  RankDevice gpu;
+  const RankDevice cpu;
+  gpu.gpu = std::make_unique<testing::FakeGpuRank>("id");
+  EXPECT_EQ(*StepsInFlightOn(gpu, {}), 2);
+  EXPECT_EQ(*StepsInFlightOn(gpu, {.steps_in_flight = 1}), 1);
+  EXPECT_EQ(*StepsInFlightOn(cpu, {}), 1);
+  EXPECT_EQ(*StepsInFlightOn(cpu, {.steps_in_flight = 1}), 1);
+  EXPECT_EQ(StepsInFlightOn(cpu, {.steps_in_flight = 2}).status(),
+            absl::InvalidArgumentError(
+                "--steps_in_flight is 2, but the CPU computes one step at a "
+                "time; it must be 0 or 1."));
+}
+
 TEST(RankDevice, GpusExchangeByNcclAndNobodyElseDoes) {
   const RankDevice cpu;
   EXPECT_EQ(*CollectiveOn(cpu, 2, CollectiveKind::kGloo),

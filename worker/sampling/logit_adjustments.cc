@@ -2,19 +2,12 @@
 
 #include <limits>
 
+#include "worker/core/host_part.h"
+
 namespace lockstep {
 namespace {
 
 constexpr uint32_t kDone = 1u << 31;  // in a count: this id is penalized
-
-bool Penalizes(const v1::ResolvedSampling& sampling) {
-  return sampling.repetition_penalty() != 1 ||
-         sampling.presence_penalty() != 0 || sampling.frequency_penalty() != 0;
-}
-
-bool MasksStopIds(const Sequence& sequence) {
-  return sequence.num_output_tokens() < sequence.sampling().min_tokens();
-}
 
 void AddBias(const v1::ResolvedSampling& sampling, absl::Span<float> logits) {
   for (int i = 0; i < sampling.bias_token_ids_size(); ++i) {
@@ -42,17 +35,11 @@ float Penalized(float logit, uint32_t count,
 
 LogitAdjustments::LogitAdjustments(int vocab_size) : counts_(vocab_size) {}
 
-bool LogitAdjustments::Changes(const Sequence& sequence) {
-  const v1::ResolvedSampling& sampling = sequence.sampling();
-  return !sampling.bias_token_ids().empty() || Penalizes(sampling) ||
-         MasksStopIds(sequence);
-}
-
 void LogitAdjustments::Apply(const Sequence& sequence,
                              absl::Span<float> logits) {
   const v1::ResolvedSampling& sampling = sequence.sampling();
   AddBias(sampling, logits);
-  if (Penalizes(sampling)) ApplyPenalties(sequence, logits);
+  if (HasPenalties(sampling)) ApplyPenalties(sequence, logits);
   if (MasksStopIds(sequence)) MaskStopIds(sampling, logits);
 }
 

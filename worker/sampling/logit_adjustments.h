@@ -19,7 +19,7 @@ namespace lockstep {
 //   min_tokens   stop ids become minus infinity until the output is so long
 //
 //   LogitAdjustments adjustments(vocab_size);
-//   if (LogitAdjustments::Changes(sequence)) {
+//   if (ChangesLogits(sequence)) {
 //     adjustments.Apply(sequence, absl::MakeSpan(logits));
 //   }
 //
@@ -29,10 +29,7 @@ class LogitAdjustments {
  public:
   explicit LogitAdjustments(int vocab_size);
 
-  // Whether Apply would change anything.
-  static bool Changes(const Sequence& sequence);
-
-  // REQUIRES: every id of the sequence and its parameters, and
+  // See ChangesLogits for whether it changes anything. REQUIRES: every id of the sequence and its parameters, and
   // logits.size(), is in the vocabulary.
   void Apply(const Sequence& sequence, absl::Span<float> logits);
 

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "worker/core/host_part.h"
+
 namespace lockstep {
 namespace {
 
@@ -31,7 +33,7 @@ class LogitAdjustmentsTest : public ::testing::Test {
     std::vector<float> logits = {2, -2, 4, 6, 0};
     const std::vector<float> before = logits;
     adjustments_.Apply(sequence, absl::MakeSpan(logits));
-    EXPECT_TRUE(LogitAdjustments::Changes(sequence) || logits == before);
+    EXPECT_TRUE(ChangesLogits(sequence) || logits == before);
     return logits;
   }
 

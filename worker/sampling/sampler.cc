@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "worker/core/host_part.h"
 #include "worker/sampling/sampling_noise.h"
 
 namespace lockstep {
@@ -25,17 +26,12 @@ Sampler::Sampler(int vocab_size)
       candidates_(vocab_size),
       top_logprobs_(vocab_size) {}
 
-bool Sampler::TakesLargest(const Sequence& sequence) {
-  return sequence.sampling().temperature() == 0 &&
-         !LogitAdjustments::Changes(sequence);
-}
-
 uint32_t Sampler::Sample(absl::Span<const float> logits,
                          const Sequence& sequence, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());
   if (!mask.empty()) {
     logits = Masked(logits, sequence, mask);
-  } else if (LogitAdjustments::Changes(sequence)) {
+  } else if (ChangesLogits(sequence)) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     adjustments_.Apply(sequence, absl::MakeSpan(adjusted_));
     logits = adjusted_;
@@ -59,7 +55,7 @@ absl::Span<const float> Sampler::Masked(absl::Span<const float> logits,
                                         TokenMask mask) {
   const absl::Span<float> masked = absl::MakeSpan(adjusted_);
   CopyMasked(logits, mask, masked);
-  if (!LogitAdjustments::Changes(sequence)) return masked;
+  if (!ChangesLogits(sequence)) return masked;
   adjustments_.Apply(sequence, masked);
   if (HasNone(masked, blocks_)) CopyMasked(logits, mask, masked);
   return masked;

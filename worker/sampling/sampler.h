@@ -40,10 +40,6 @@ class Sampler {
  public:
   explicit Sampler(int vocab_size);
 
-  // Whether, without a mask, Sample is the id of the largest of the logits as
-  // they are.
-  static bool TakesLargest(const Sequence& sequence);
-
   // logits [vocab_size] fp32 of the sequence's last token. No mask: all ids may
   // be chosen. REQUIRES: one with an id in it.
   uint32_t Sample(absl::Span<const float> logits, const Sequence& sequence,

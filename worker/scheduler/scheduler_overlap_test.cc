@@ -147,6 +147,40 @@ TEST_F(SchedulerOverlapTest, CommitsWhatAGrammarNeeds) {
   EXPECT_EQ(scheduler_.Plan().spans[0].token_from, -1);
 }
 
+// A device that chooses the largest logits alone, and a request that it can
+// answer beside one that it can not.
+TEST(SchedulerOverlapHost, CommitsWhatTheDeviceLeavesToTheHost) {
+  SchedulerDriver driver({.num_pages = 40,
+                          .page_size = 2,
+                          .max_step_tokens = 8,
+                          .max_sequences = 4,
+                          .max_logits_rows = 8,
+                          .max_context = 16,
+                          .steps_in_flight = 2,
+                          .host_samples = true});
+  Scheduler& scheduler = driver.scheduler();
+  v1::AddRequest plain = MakeRequest({1, 2, 3}, 9);
+  plain.mutable_sampling()->set_temperature(0);
+  driver.Add(plain);
+  scheduler.Plan();
+  EXPECT_FALSE(scheduler.MustCommit());
+  driver.Add(MakeRequest({5}, 2));  // drawn
+  scheduler.Plan();
+  StepResult result;
+  result.spans.resize(2);
+  for (int committed = 0; committed < 2; ++committed) {
+    ASSERT_TRUE(scheduler.MustCommit());
+    scheduler.Commit(result);
+  }
+  EXPECT_EQ(scheduler.oldest(), nullptr);
+  EXPECT_EQ(scheduler.Plan().spans[0].token_from, -1);
+  ASSERT_TRUE(scheduler.MustCommit());
+  scheduler.Commit(result);  // ends the drawn one
+  scheduler.Plan();
+  EXPECT_FALSE(scheduler.MustCommit());
+  EXPECT_EQ(scheduler.Plan().spans[0].token_from, 0);
+}
+
 // One is aborted just when the others need a page each: its own are in flight,
 // and they wait for these rather than preempt each other.
 TEST(SchedulerOverlapPages, WaitForThoseInFlightRatherThanPreempt) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "worker/core/host_part.h"
 #include "worker/scheduler/next_span.h"
 
 namespace lockstep {
@@ -16,6 +17,10 @@ constexpr int kGrowthTokens = 16;
 // The mask of its next token depends on the one before.
 bool NeedsTokensOnHost(const Sequence& sequence) {
   return sequence.request().grammar() != 0;
+}
+
+bool IsLeftToHost(const SequenceSpan& span, const SchedulerOptions& options) {
+  return options.host_samples && NeedsHost(span);
 }
 
 }  // namespace
@@ -117,7 +122,9 @@ void StepPlanner::AddSpan(ScheduledSequence* scheduled,
   plan.num_tokens += span.count;
   plan.num_logits_rows += span.num_logits_rows();
   step_->sequences.push_back(scheduled);
-  step_->is_awaited |= span.samples && NeedsTokensOnHost(scheduled->sequence);
+  step_->is_awaited |=
+      (span.samples && NeedsTokensOnHost(scheduled->sequence)) ||
+      IsLeftToHost(span, state_.options);
   if (scheduled->was_scheduled) return;
   scheduled->was_scheduled = true;
   const int cached_tokens =  // resumed ones are no prompt's

@@ -11,7 +11,8 @@ struct PlannedStep {
   StepPlan plan;
   // Whose the plan's spans are; null: what the span produces is thrown away.
   std::vector<ScheduledSequence*> sequences;
-  // Some sequence's next span needs what this step samples on the host.
+  // Some sequence's next span needs what this step samples on the host, or the
+  // host makes something of this step that the device can not.
   bool is_awaited = false;
 };
 

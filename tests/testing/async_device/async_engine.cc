@@ -1,5 +1,6 @@
 #include "tests/testing/async_device/async_engine.h"
 
+#include <absl/strings/str_cat.h>
 #include <glog/logging.h>
 #include <pthread.h>
 
@@ -36,6 +37,12 @@ AsyncEngine::~AsyncEngine() {
 absl::Status AsyncEngine::Launch(const StepPlan& plan) {
   absl::MutexLock lock(&mutex_);
   CHECK_LT(steps_.size(), max_steps_in_flight());
+  if (options_.host_samples && !steps_.empty() && steps_.back()->needs_host) {
+    return absl::InternalError(
+        absl::StrCat("step ", plan.step,
+                     " is launched while a part of the step before is "
+                     "the host's."));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(newest_, MakeDeviceStep(plan, std::move(newest_)));
   steps_.push_back(newest_);
   while (!options_.has_thread && HasWork() && choose_(2) == 1) RunOne();

@@ -36,6 +36,8 @@ class AsyncEngine final : public Engine {
     int page_size = 16;
     uint32_t vocabulary_size = 1000;
     bool has_thread = false;
+    // It chooses the largest logits alone: see NeedsHost.
+    bool host_samples = false;
   };
   // One of `n` things, from 0. The device's alone; with a thread, called on it.
   using Choose = std::function<size_t(size_t n)>;
@@ -47,7 +49,8 @@ class AsyncEngine final : public Engine {
   int max_steps_in_flight() const override { return 2; }
 
   // INTERNAL for a plan that the device can not run: an id that the step before
-  // does not sample for the sequence, or that its grammar needs on the host.
+  // does not sample for the sequence, or that its grammar needs on the host; a
+  // step launched while one is in flight that the host has a part of.
   absl::Status Launch(const StepPlan& plan) override;
 
   // INTERNAL if a span read a page that did not hold its sequence.

@@ -7,6 +7,7 @@
 
 #include "common/status_macros.h"
 #include "tests/testing/fake_engine.h"
+#include "worker/core/host_part.h"
 
 namespace lockstep::testing {
 namespace {
@@ -99,6 +100,7 @@ absl::StatusOr<std::shared_ptr<DeviceStep>> MakeDeviceStep(
       LOCKSTEP_RETURN_IF_ERROR(CheckToken(span, before.get()));
     }
     step->jobs.push_back(MakeJob(span, before.get()));
+    step->needs_host |= NeedsHost(span);
   }
   step->left = step->jobs.size();
   step->before = std::move(before);

@@ -35,6 +35,7 @@ struct DeviceJob {
 struct DeviceStep {
   std::vector<DeviceJob> jobs;
   size_t left = 0;                     // jobs that have not run
+  bool needs_host = false;             // some span of it: see NeedsHost
   std::shared_ptr<DeviceStep> before;  // until this one has retired
   absl::Status status;                 // the first error
 };

@@ -61,23 +61,22 @@ absl::Status CudaGroup::OpenRank(int index, const ModelFiles& model,
   return absl::OkStatus();
 }
 
-absl::Status CudaGroup::Execute(const StepPlan& plan, StepResult* result) {
-  LOCKSTEP_RETURN_IF_ERROR(Run([&](int index) -> absl::Status {
-    Rank& rank = ranks_[index];
-    LOCKSTEP_RETURN_IF_ERROR(rank.device->MakeCurrent());
-    return rank.engine->Execute(plan, &rank.result);
+absl::Status CudaGroup::Launch(const StepPlan& plan) {
+  return Run([&](int rank) { return ranks_[rank].engine->Launch(plan); });
+}
+
+absl::Status CudaGroup::Retire(StepResult* result) {
+  LOCKSTEP_RETURN_IF_ERROR(Run([&](int rank) {
+    return ranks_[rank].engine->Retire(&ranks_[rank].result);
   }));
+  *result = ranks_[0].result;
   for (const Rank& rank : ranks_) {
-    for (size_t i = 0; i < plan.spans.size(); ++i) {
-      if (rank.result.spans[i].token == ranks_[0].result.spans[i].token) {
-        continue;
-      }
+    for (size_t i = 0; i < result->spans.size(); ++i) {
+      if (rank.result.spans[i].token == result->spans[i].token) continue;
       return absl::InternalError(
-          absl::StrCat("ranks sampled different tokens for span ", i,
-                       " of step ", plan.step));
+          absl::StrCat("ranks sampled different tokens for span ", i, "."));
     }
   }
-  *result = ranks_[0].result;
   return absl::OkStatus();
 }
 

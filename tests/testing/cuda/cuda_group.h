@@ -17,7 +17,7 @@
 #include "worker/device/cuda_device.h"
 #include "worker/device/cuda_driver.h"
 #include "worker/device/cuda_stream.h"
-#include "worker/engine/synchronous_engine.h"
+#include "worker/engine/engine.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::testing {
@@ -29,7 +29,7 @@ namespace lockstep::testing {
 //   TestGpu gpu(/*devices=*/2);
 //   auto group = CudaGroup::Create(&gpu, model, /*size=*/2, {…});
 //   (*group)->Execute(plan, &result);
-class CudaGroup final : public SynchronousEngine {
+class CudaGroup final : public Engine {
  public:
   // FAILED_PRECONDITION where the machine has fewer devices. `gpu` and `model`
   // must outlive the group.
@@ -37,7 +37,9 @@ class CudaGroup final : public SynchronousEngine {
       TestGpu* gpu, const ModelFiles& model, int size,
       const CudaEngine::Options& options);
 
-  absl::Status Execute(const StepPlan& plan, StepResult* result) override;
+  int max_steps_in_flight() const override { return 2; }
+  absl::Status Launch(const StepPlan& plan) override;
+  absl::Status Retire(StepResult* result) override;
 
   CudaEngine& engine(int rank) { return *ranks_[rank].engine; }
 

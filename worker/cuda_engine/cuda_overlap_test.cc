@@ -1,0 +1,237 @@
+// Two steps in flight on emulated GPUs, or on the machine's: the tokens of one
+// at a time, whatever the device is late with.
+#include <absl/status/status.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/weights/dtype.h"
+#include "proto/group.pb.h"
+#include "tests/testing/cuda/cuda_group.h"
+#include "tests/testing/device/test_gpu.h"
+#include "tests/testing/scheduler_driver.h"
+#include "tests/testing/tiny_model.h"
+#include "worker/core/sequence.h"
+#include "worker/core/step_plan.h"
+#include "worker/core/step_result.h"
+#include "worker/weights/model_files.h"
+
+namespace lockstep {
+namespace {
+
+using testing::CudaGroup;
+
+constexpr int kNumPages = 48;
+constexpr int kPageSize = 4;
+
+class CudaOverlapTest : public ::testing::Test {
+ protected:
+  CudaOverlapTest() {
+    testing::TinyModel tiny;
+    tiny.architecture = "qwen3";
+    tiny.vocab_size = 501;  // padded on two ranks
+    tiny.type = kernels::DType::kBF16;
+    const std::string path = ::testing::TempDir() + "model";
+    testing::WriteHuggingFaceFolder(tiny, path);
+    auto model = OpenModel(path);
+    EXPECT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+  }
+
+  std::unique_ptr<CudaGroup> MakeGroup(int size) {
+    auto group = CudaGroup::Create(&gpu_, model_, size,
+                                   {.num_pages = kNumPages,
+                                    .page_size = kPageSize,
+                                    .max_step_tokens = 64,
+                                    .max_sequences = 4,
+                                    .max_logits_rows = 64});
+    EXPECT_TRUE(group.ok()) << group.status();
+    return *std::move(group);
+  }
+
+  void Dawdle(unsigned seed, int most_us) {
+    if (gpu_.fake() != nullptr) gpu_.fake()->Delay(seed, most_us);
+  }
+
+  struct Run {
+    std::vector<std::vector<uint32_t>> tokens;  // of each request
+    int num_overlapped = 0;  // steps that read a token on the device
+  };
+  Run RunRequests(int size, int steps_in_flight);
+
+  TestGpu gpu_{/*devices=*/2};
+  ModelFiles model_;
+};
+
+std::vector<uint32_t> Tokens(int count, int seed) {
+  std::vector<uint32_t> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back((i * 37 + seed) % 500);
+  return tokens;
+}
+
+// Most are chosen on the device, some drawn or scored by the host; some end by
+// a stop id.
+v1::AddRequest RequestOf(int number) {
+  v1::AddRequest request =
+      MakeRequest(Tokens(1 + number * 5 % 19, number), 6 + number % 9);
+  v1::ResolvedSampling& sampling = *request.mutable_sampling();
+  sampling.set_temperature(number % 6 == 5 ? 1 : 0);
+  sampling.set_seed(number);
+  if (number % 6 == 2) sampling.set_logprobs_plus_one(2);
+  if (number % 6 == 4) sampling.set_min_tokens(3);
+  for (uint32_t id = number % 3; id < 500; id += 23) {
+    sampling.add_stop_token_ids(id);
+  }
+  return request;
+}
+
+CudaOverlapTest::Run CudaOverlapTest::RunRequests(int size,
+                                                  int steps_in_flight) {
+  Run run;
+  const auto group = MakeGroup(size);
+  SchedulerDriver driver({.num_pages = kNumPages,
+                          .page_size = kPageSize,
+                          .max_step_tokens = 8,
+                          .max_sequences = 4,
+                          .max_logits_rows = 8,
+                          .max_context = 40,
+                          .steps_in_flight = steps_in_flight,
+                          .host_samples = true},
+                         group.get());
+  constexpr int kRequests = 12;
+  constexpr uint64_t kAborted = 7;
+  int added = 0;
+  for (int step = 0; added < kRequests || driver.scheduler().HasWork();
+       ++step) {
+    if (added < kRequests && step % 3 == 0) driver.Add(RequestOf(added++));
+    if (step == 22) driver.Abort(kAborted);
+    const StepPlan plan = driver.Step();
+    run.num_overlapped += std::any_of(
+        plan.spans.begin(), plan.spans.end(),
+        [](const SequenceSpan& span) { return span.token_from >= 0; });
+  }
+  for (uint64_t request = 1; request <= kRequests; ++request) {
+    if (request == kAborted) continue;  // how far it came does not matter
+    run.tokens.push_back(driver.outputs().of({.request = request}).tokens);
+  }
+  return run;
+}
+
+TEST_F(CudaOverlapTest, GivesTheSameTokens) {
+  for (const int size : {1, 2}) {
+    Dawdle(0, 0);
+    const Run alone = RunRequests(size, /*steps_in_flight=*/1);
+    EXPECT_EQ(alone.num_overlapped, 0);
+    for (const int seed : {1, 2}) {
+      SCOPED_TRACE(seed);
+      Dawdle(seed, /*most_us=*/50);
+      const Run overlapped = RunRequests(size, /*steps_in_flight=*/2);
+      EXPECT_EQ(overlapped.tokens, alone.tokens);
+      EXPECT_GT(overlapped.num_overlapped, 3);
+    }
+  }
+}
+
+// A sequence of its own pages.
+std::unique_ptr<Sequence> SequenceOf(int number, int num_tokens) {
+  auto request = std::make_shared<v1::AddRequest>(
+      MakeRequest(Tokens(num_tokens, 7 * number), 9));
+  request->mutable_sampling()->set_temperature(0);
+  auto sequence =
+      std::make_unique<Sequence>(SequenceId{uint64_t(number), 0}, request);
+  for (int i = 0; i < 8; ++i) {
+    sequence->mutable_pages().push_back(number * 8 + i);
+  }
+  return sequence;
+}
+
+StepPlan PlanOf(std::vector<SequenceSpan> spans) {
+  StepPlan plan;
+  plan.spans = std::move(spans);
+  for (SequenceSpan& span : plan.spans) {
+    span.samples = true;
+    plan.num_tokens += span.count;
+    ++plan.num_logits_rows;
+  }
+  return plan;
+}
+
+// The host is done with a step, and has launched the next, before the device
+// has begun: it must have copied all that it needs.
+TEST_F(CudaOverlapTest, LaunchesTheNextStepBeforeTheDeviceHasBegunTheFirst) {
+  if (gpu_.fake() == nullptr) GTEST_SKIP() << "a GPU is not held";
+  const auto group = MakeGroup(/*size=*/1);
+  auto a = SequenceOf(0, 9), b = SequenceOf(1, 5);
+  StepResult first, second, result;
+  ASSERT_TRUE(group
+                  ->Execute(PlanOf({{.sequence = a.get(), .count = 9},
+                                    {.sequence = b.get(), .count = 5}}),
+                            &first)
+                  .ok());
+  b->AppendToken(first.spans[1].token);
+  ASSERT_TRUE(
+      group
+          ->Execute(PlanOf({{.sequence = b.get(), .begin = 5, .count = 1}}),
+                    &second)
+          .ok());
+
+  b = SequenceOf(1, 5);
+  gpu_.fake()->Hold(true);
+  StepPlan plan = PlanOf(
+      {{.sequence = a.get(), .count = 9}, {.sequence = b.get(), .count = 5}});
+  ASSERT_TRUE(group->Launch(plan).ok());
+  StepPlan next =
+      PlanOf({{.sequence = b.get(), .begin = 5, .count = 1, .token_from = 1}});
+  ASSERT_TRUE(group->Launch(next).ok());
+  // As of sequences that have ended.
+  a.reset();
+  b.reset();
+  plan = next = StepPlan();
+  gpu_.fake()->Hold(false);
+  ASSERT_TRUE(group->Retire(&result).ok());
+  ASSERT_EQ(result.spans.size(), 2);
+  EXPECT_EQ(result.spans[0].token, first.spans[0].token);
+  EXPECT_EQ(result.spans[1].token, first.spans[1].token);
+  ASSERT_TRUE(group->Retire(&result).ok());
+  ASSERT_EQ(result.spans.size(), 1);
+  EXPECT_EQ(result.spans[0].token, second.spans[0].token);
+}
+
+TEST_F(CudaOverlapTest, MayEndWithStepsInFlight) {
+  if (gpu_.fake() == nullptr) GTEST_SKIP() << "a GPU is not told to dawdle";
+  for (const int size : {1, 2}) {
+    Dawdle(1, /*most_us=*/1000);
+    auto group = MakeGroup(size);
+    const auto a = SequenceOf(0, 9), b = SequenceOf(1, 5);
+    ASSERT_TRUE(
+        group->Launch(PlanOf({{.sequence = a.get(), .count = 9}})).ok());
+    ASSERT_TRUE(
+        group->Launch(PlanOf({{.sequence = b.get(), .count = 5}})).ok());
+    group.reset();
+    EXPECT_EQ(gpu_.fake()->alive(), 0);
+  }
+}
+
+// The other ranks' exchange ends with an error, in a step that was launched
+// before.
+TEST_F(CudaOverlapTest, ARankThatFailsEndsTheStepsInFlightOfAll) {
+  if (gpu_.fake() == nullptr) GTEST_SKIP() << "a GPU is not told to fail";
+  const auto group = MakeGroup(/*size=*/2);
+  const auto a = SequenceOf(0, 9), b = SequenceOf(1, 5);
+  ASSERT_TRUE(group->Launch(PlanOf({{.sequence = a.get(), .count = 9}})).ok());
+  gpu_.fake()->Fail("cuLaunchKernel", 12, 719);
+  absl::Status status =
+      group->Launch(PlanOf({{.sequence = b.get(), .count = 5}}));
+  StepResult result;
+  for (int i = 0; i < 2 && status.ok(); ++i) status = group->Retire(&result);
+  EXPECT_FALSE(status.ok());
+  gpu_.fake()->Fail("", 1, 0);
+}
+
+}  // namespace
+}  // namespace lockstep
