@@ -162,14 +162,21 @@ void Admission::Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
   inbox_->Abort(abort);
 }
 
-void Admission::Expire(OutputStream& stream) {
-  Abort(stream, {}, v1::DEADLINE);
-  stream.Fail(stream.was_scheduled()
-                  ? MakeError(ErrorReason::kDeadlineExceeded,
-                              "the call's deadline passed before the answer "
-                              "was complete.")
-                  : DeadlineInQueue());
+void Admission::End(OutputStream& stream, v1::AbortCause cause,
+                    const absl::Status& status) {
+  stream.set_abort_cause(cause, /*of_all=*/true);
+  stream.Fail(status);
+  Abort(stream, {}, cause);
   stream.Wake();
+}
+
+void Admission::Expire(OutputStream& stream) {
+  End(stream, v1::DEADLINE,
+      stream.was_scheduled()
+          ? MakeError(ErrorReason::kDeadlineExceeded,
+                      "the call's deadline passed before the answer was "
+                      "complete.")
+          : DeadlineInQueue());
 }
 
 // What is left of the answer is in the reader's hands; the deadline of the call

@@ -83,8 +83,13 @@ class Admission {
   void Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
              v1::AbortCause cause);
 
-  // Its deadline has passed: aborts the request, queued or running, and ends
-  // the stream with DEADLINE_EXCEEDED, unless it has ended before.
+  // Ends the stream with `status`, unless it has ended before, and aborts the
+  // request, queued or running. In this order: an aborted request finishes, and
+  // a stream that was told so first would end with OK.
+  void End(OutputStream& stream, v1::AbortCause cause,
+           const absl::Status& status);
+
+  // End, as its deadline has passed.
   void Expire(OutputStream& stream);
 
   // The call for `stream` is over: nothing of it will be sent any more.

@@ -68,9 +68,7 @@ void Drain::OnTimeout(uint64_t pause) {
 
 void Drain::EndLive(const absl::Status& status) {
   for (const auto& stream : router_->Live()) {
-    admission_->Abort(*stream, {}, v1::SHUTDOWN);
-    stream->Fail(status);
-    stream->Wake();
+    admission_->End(*stream, v1::SHUTDOWN, status);
   }
 }
 

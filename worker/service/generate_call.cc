@@ -87,8 +87,8 @@ class GenerateCall final : public Reactor {
     if (Admission::Clock::now() >= deadline_ - kDeadlineSlack) {
       return admission_->Expire(stream);
     }
-    admission_->Abort(stream, {}, v1::CLIENT_CANCELLED);
-    stream.Fail(
+    admission_->End(
+        stream, v1::CLIENT_CANCELLED,
         MakeError(ErrorReason::kClientCancelled, "the client is gone."));
   }
 
