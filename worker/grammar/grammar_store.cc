@@ -30,6 +30,11 @@ GrammarStore::GrammarStore(absl::StatusOr<TokenBytes> tokens,
   CHECK(begun.ok()) << begun;
 }
 
+GrammarStore::~GrammarStore() {
+  absl::MutexLock lock(&mutex_);
+  entries_.clear();
+}
+
 void GrammarStore::MakeVocabulary(absl::StatusOr<TokenBytes> tokens,
                                   const Options& options) {
   if (tokens.ok()) {

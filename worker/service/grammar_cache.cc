@@ -69,6 +69,11 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
                                                 })});
   }
 
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    is_closed_ = true;
+  }
+
   absl::StatusOr<GrammarMatcher> Begin(const Lease& lease) {
     return store_->Begin(*lease);
   }
@@ -118,6 +123,7 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
     std::vector<std::pair<Waiter, Lease>> told;
     {
       absl::MutexLock lock(&mutex_);
+      if (is_closed_) return;
       Entry& entry = entries_.at(key);
       --num_compiling_;
       entry.is_compiled = status.ok();
@@ -169,6 +175,7 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 
   void EndLease(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
+    if (is_closed_) return;
     Entry& entry = entries_.at(key);
     if (--entry.num_leases == 0) Idle(key, entry);
   }
@@ -195,6 +202,7 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
   // Held from numbering to the inbox, so that no request comes before its
   // grammar.
   absl::Mutex mutex_;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;  // and the inbox may be gone
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // by serialized grammar
   // Of those without leases: by last use, which counts up from 1.
   std::map<uint64_t, std::string> idle_ ABSL_GUARDED_BY(mutex_);
@@ -207,6 +215,8 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 GrammarCache::GrammarCache(GrammarStore* store, RequestInbox* inbox,
                            TimerThread* timers, const Options& options)
     : state_(std::make_shared<State>(store, inbox, timers, options)) {}
+
+GrammarCache::~GrammarCache() { state_->Close(); }
 
 void GrammarCache::Get(const v1::Grammar& grammar, Done done) {
   state_->Get(grammar, std::move(done));

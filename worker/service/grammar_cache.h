@@ -30,7 +30,7 @@ namespace lockstep {
 // the requests that name it. Any thread.
 class GrammarCache {
  public:
-  // The grammar's number. May outlive the cache, not the inbox.
+  // The grammar's number. May outlive the cache.
   using Lease = std::shared_ptr<const uint64_t>;
   using Done = std::function<void(absl::StatusOr<Lease>)>;
 
@@ -43,9 +43,14 @@ class GrammarCache {
     std::chrono::milliseconds timeout{3000};
   };
 
-  // All must outlive the calls of `done`, and the leases.
+  // All must outlive it. It tells the inbox nothing once it is gone, though the
+  // store may still be compiling. REQUIRES: every `done` has been called by
+  // then.
   GrammarCache(GrammarStore* store, RequestInbox* inbox, TimerThread* timers,
                const Options& options);
+  ~GrammarCache();
+  GrammarCache(const GrammarCache&) = delete;
+  GrammarCache& operator=(const GrammarCache&) = delete;
 
   // `done` is called once, on this thread or another. INVALID_ARGUMENT says
   // what is wrong with the grammar, RESOURCE_EXHAUSTED that it takes too long

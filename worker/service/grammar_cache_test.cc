@@ -195,6 +195,72 @@ TEST_F(GrammarCacheTest, WaitsOnlySoLong) {
   EXPECT_TRUE(later.ok()) << later.status();
 }
 
+// Both ways: a grammar that is compiled, and one that is not and would be
+// dropped.
+TEST_F(GrammarCacheTest, TellsNobodyOnceItIsGone) {
+  for (const char* const regex : {"x", "y"}) {
+    store_.Prepare(100 + regex[0], Regex(regex),
+                   [&](const absl::Status&) { go_on_.WaitForNotification(); });
+  }
+  Result leased = absl::UnknownError("");
+  absl::Notification compiled;
+  {
+    RequestInbox inbox{RequestInbox::Limits{}};
+    GrammarCache gone(&store_, &inbox, &timers_,
+                      {.timeout = std::chrono::milliseconds(1)});
+    for (const char* const regex : {"a", "["}) {
+      absl::Notification told;
+      gone.Get(Regex(regex), [&](const Result& lease) {
+        EXPECT_EQ(lease.status().code(), absl::StatusCode::kResourceExhausted);
+        told.Notify();
+      });
+      told.WaitForNotification();
+    }
+  }
+  store_.Prepare(300, Regex("z"),
+                 [&](const absl::Status&) { compiled.Notify(); });
+  go_on_.Notify();
+  compiled.WaitForNotification();
+}
+
+TEST_F(GrammarCacheTest, ALeaseMayOutliveTheCache) {
+  std::optional<Result> lease;
+  {
+    RequestInbox inbox{RequestInbox::Limits{}};
+    GrammarCache gone(&store_, &inbox, &timers_, {.max_idle = 0});
+    absl::Notification told;
+    gone.Get(Regex("a"), [&](Result result) {
+      lease = std::move(result);
+      told.Notify();
+    });
+    told.WaitForNotification();
+  }
+  ASSERT_TRUE(lease->ok()) << lease->status();
+  EXPECT_EQ(***lease, 1);
+}
+
+TEST(GrammarStoreTest, EndsWithoutWhatNobodyWaitsFor) {
+  std::atomic<int> num_told = 0, num_compiled = 0;
+  {
+    GrammarStore store(testing::MakeTinyTokenBytes(),
+                       {.vocab_size = 512, .eos_token_ids = {kTinyEos}});
+    absl::Notification compiled;
+    store.Prepare(1, Regex("a"),
+                  [&](const absl::Status&) { compiled.Notify(); });
+    compiled.WaitForNotification();
+    // Two hold up its threads until it has begun to end.
+    for (uint64_t number = 2; number < 50; ++number) {
+      store.Prepare(number, Regex("a"), [&](const absl::Status& status) {
+        ++num_told;
+        num_compiled += status.ok() ? 1 : 0;
+        while (store.Begin(1).ok()) std::this_thread::yield();
+      });
+    }
+  }
+  EXPECT_EQ(num_told, 48);
+  EXPECT_LE(num_compiled, 2);
+}
+
 TEST_F(GrammarCacheTest, WhatIsResumedMustBeOfTheGrammar) {
   const Result lease = Get("ab*");
   ASSERT_TRUE(lease.ok());
