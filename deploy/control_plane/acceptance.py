@@ -37,10 +37,12 @@ def rendered(helm, chart, namespace, values, *settings):
     """What `helm template` makes."""
     made = subprocess.run(
         [helm, "template", "lockstep", chart, "--namespace", namespace, "--values", values, *settings],
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
-    return [each for each in yaml.load_all(made, yaml.CSafeLoader) if each]
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode != 0:
+        raise api.Trouble(f"helm template of {values}: {made.stderr.decode()}")
+    return [each for each in yaml.load_all(made.stdout, yaml.CSafeLoader) if each]
 
 
 def install_definitions(server: api.Api, definitions):

@@ -46,6 +46,9 @@ DEFINITIONS = [
     ("github.com/cert-manager/cert-manager", "v1.21.0", ["deploy/crds/cert-manager.io_certificates.yaml"]),
 ]
 
+# Its makefile says so which version the server tells.
+LINKING = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES}"
+
 # Which kubernetes replaces by folders that its module is without.
 STAGED = re.compile(r"^\t(k8s\.io/[a-z0-9-]+) => \./staging/", re.MULTILINE)
 
@@ -76,7 +79,7 @@ def _write_module(folder):
 
 def programs(cache, jobs, say):
     """The folder that has them; made once, which takes minutes of each of `jobs` cores. A helm that is installed will do."""
-    digest = hashlib.sha256(repr((KUBERNETES, HELM, PROGRAMS, DEFINITIONS)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((KUBERNETES, HELM, PROGRAMS, DEFINITIONS, LINKING)).encode()).hexdigest()[:16]
     folder = cache / "kubernetes" / digest
     folder.mkdir(parents=True, exist_ok=True)
     installed = shutil.which("helm")
@@ -93,7 +96,7 @@ def programs(cache, jobs, say):
     for name in missing:
         say(f"building {name} ({PROGRAMS[name]})")
         made = source / name
-        _go("build", f"-p={jobs}", "-trimpath", "-ldflags=-s -w", "-o", made, PROGRAMS[name], cwd=source)
+        _go("build", f"-p={jobs}", "-trimpath", f"-ldflags={LINKING}", "-o", made, PROGRAMS[name], cwd=source)
         made.rename(folder / name)
     return folder
 
