@@ -5,6 +5,8 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "common/status_macros.h"
 #include "kernels/weights/dtype.h"
@@ -36,6 +38,10 @@ absl::StatusOr<std::unique_ptr<FusedExperts>> FusedExperts::Create(
     if (!config.layers[layer].has_experts) continue;
     LOCKSTEP_RETURN_IF_ERROR(source->AddLayer(layer, config));
   }
+  for (const std::string& name : source->whole_->Names()) {
+    const auto* stack = source->experts_.StackOf(name);
+    if (stack != nullptr) return source->ThereTwice(name, stack->tensor.name);
+  }
   return source;
 }
 
@@ -56,25 +62,28 @@ absl::Status FusedExperts::AddLayer(int layer, const ModelConfig& config) {
       Take(gate_up_name, {experts, 2 * intermediate, hidden}));
   LOCKSTEP_ASSIGN_OR_RETURN(const Tensor down,
                             Take(down_name, {experts, hidden, intermediate}));
-  for (int i = 0; i < config.experts.num_experts; ++i) {
-    const auto name = [&](const char* projection) {
-      return ExpertTensorName(layer, names.experts, i, projection);
-    };
-    const int64_t gate = 2 * i * intermediate;
-    LOCKSTEP_RETURN_IF_ERROR(
-        AddExpert(gate_up, gate, intermediate, name(names.expert_gate)));
-    LOCKSTEP_RETURN_IF_ERROR(AddExpert(gate_up, gate + intermediate,
-                                       intermediate, name(names.expert_up)));
-    LOCKSTEP_RETURN_IF_ERROR(
-        AddExpert(down, i * hidden, hidden, name(names.expert_down)));
-  }
+  const std::string before =
+      absl::StrCat("model.layers.", layer, ".", names.experts, ".");
+  const auto add = [&](const char* projection, const Tensor& tensor,
+                       int64_t first_row, int64_t rows) {
+    experts_.Add({before, absl::StrCat(".", projection, ".weight")},
+                 {.tensor = tensor, .first_row = first_row, .rows = rows});
+  };
+  add(names.expert_gate, gate_up, 0, intermediate);
+  add(names.expert_up, gate_up, intermediate, intermediate);
+  add(names.expert_down, down, 0, hidden);
+  return AddRouter(layer, names);
+}
+
+absl::Status FusedExperts::AddRouter(int layer, const TensorNames& names) {
   if (absl::string_view(names.router) == kRouter) return absl::OkStatus();
-  const std::string router = LayerTensorName(layer, kRouter);
-  auto routes = whole_->Get(router);
-  if (!routes.ok()) return absl::OkStatus();  // by its own name, or missing
-  hidden_.insert(router);
-  routes->name = LayerTensorName(layer, names.router);
-  return Add(router, *std::move(routes));
+  const std::string stored = LayerTensorName(layer, kRouter);
+  // By its own name, or missing.
+  if (!whole_->Get(stored).ok()) return absl::OkStatus();
+  hidden_.insert(stored);
+  const std::string name = LayerTensorName(layer, names.router);
+  renamed_[name] = stored;
+  return whole_->Get(name).ok() ? ThereTwice(name, stored) : absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> FusedExperts::Take(const std::string& name,
@@ -100,37 +109,27 @@ absl::StatusOr<Tensor> FusedExperts::Take(const std::string& name,
   return *tensor;
 }
 
-absl::Status FusedExperts::AddExpert(const Tensor& fused, int64_t first_row,
-                                     int64_t rows, const std::string& name) {
-  const int64_t cols = fused.shape.back();
-  const size_t row_bytes = kernels::RowBytes(fused.type, cols);
-  return Add(fused.name,
-             {name,
-              fused.type,
-              {rows, cols},
-              fused.bytes.subspan(first_row * row_bytes, rows * row_bytes)});
-}
-
-absl::Status FusedExperts::Add(const std::string& fused_name, Tensor part) {
-  const std::string name = part.name;
-  if (whole_->Get(name).ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(whole_->FileOf(name), ": tensor ", name,
-                     " is there, and a part of ", fused_name, " as well."));
-  }
-  whole_of_[name] = fused_name;
-  parts_[name] = std::move(part);
-  return absl::OkStatus();
+absl::Status FusedExperts::ThereTwice(const std::string& name,
+                                      const std::string& fused) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat(whole_->FileOf(name), ": tensor ", name,
+                   " is there, and a part of ", fused, " as well."));
 }
 
 absl::StatusOr<Tensor> FusedExperts::Get(absl::string_view name) const {
-  const auto part = parts_.find(name);
-  return part == parts_.end() ? whole_->Get(name) : part->second;
+  std::optional<Tensor> of_expert = experts_.Find(name);
+  if (of_expert.has_value()) return *std::move(of_expert);
+  const auto stored = renamed_.find(name);
+  if (stored == renamed_.end()) return whole_->Get(name);
+  LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor, whole_->Get(stored->second));
+  tensor.name = std::string(name);
+  return tensor;
 }
 
 std::vector<std::string> FusedExperts::Names() const {
   std::vector<std::string> names;
-  for (const auto& [name, part] : parts_) names.push_back(name);
+  experts_.AddNames(&names);
+  for (const auto& [name, stored] : renamed_) names.push_back(name);
   for (std::string& name : whole_->Names()) {
     if (hidden_.count(name) == 0) names.push_back(std::move(name));
   }
@@ -139,8 +138,10 @@ std::vector<std::string> FusedExperts::Names() const {
 }
 
 const std::string& FusedExperts::FileOf(absl::string_view name) const {
-  const auto whole = whole_of_.find(name);
-  return whole_->FileOf(whole == whole_of_.end() ? name : whole->second);
+  const auto* stack = experts_.StackOf(name);
+  if (stack != nullptr) return whole_->FileOf(stack->tensor.name);
+  const auto stored = renamed_.find(name);
+  return whole_->FileOf(stored == renamed_.end() ? name : stored->second);
 }
 
 }  // namespace lockstep

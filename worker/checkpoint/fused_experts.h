@@ -3,14 +3,17 @@
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "worker/checkpoint/stacked_experts.h"
 #include "worker/checkpoint/tensor_source.h"
 #include "worker/model_spec/model_config.h"
+#include "worker/model_spec/tensor_names.h"
 
 namespace lockstep {
 
@@ -50,13 +53,15 @@ class FusedExperts final : public TensorSource {
   // A tensor of the layer that is to be there; what it is made into is hidden.
   absl::StatusOr<Tensor> Take(const std::string& name,
                               const std::vector<int64_t>& shape);
-  absl::Status AddExpert(const Tensor& fused, int64_t first_row, int64_t rows,
-                         const std::string& name);
-  absl::Status Add(const std::string& fused_name, Tensor part);
+  // Mixtral's router by the name that it has in files with experts apart.
+  absl::Status AddRouter(int layer, const TensorNames& names);
+  // The error that a tensor is there by itself as well.
+  absl::Status ThereTwice(const std::string& name,
+                          const std::string& fused) const;
 
   const std::unique_ptr<TensorSource> whole_;
-  std::map<std::string, Tensor, std::less<>> parts_;
-  std::map<std::string, std::string, std::less<>> whole_of_;
+  StackedExperts experts_;
+  std::map<std::string, std::string, std::less<>> renamed_;  // to stored ones
   std::set<std::string, std::less<>> hidden_;
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "worker/checkpoint/stacked_experts.h"
 #include "worker/model_spec/architecture.h"
 
 namespace lockstep {
@@ -19,10 +20,6 @@ std::string HuggingFaceName(absl::string_view gguf_name,
 // Names of the experts of a layer, whose tensors GGUF keeps as one:
 // "blk.3.ffn_down_exps.weight" holds "model.layers.3.mlp.experts.0.down_proj.
 // weight" and so on. Absent for any other name.
-struct ExpertNames {
-  std::string before;  // the number of the expert
-  std::string after;
-};
 std::optional<ExpertNames> HuggingFaceExpertNames(
     absl::string_view gguf_name, const Architecture& architecture);
 

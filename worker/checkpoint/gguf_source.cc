@@ -3,14 +3,17 @@
 #include <absl/strings/escaping.h>
 #include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
+#include <absl/types/span.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "common/status_macros.h"
 #include "worker/checkpoint/gguf_names.h"
 #include "worker/model_spec/architecture.h"
-#include "worker/model_spec/config_limits.h"
 #include "worker/model_spec/gguf_reader.h"
 
 namespace lockstep {
@@ -96,50 +99,26 @@ absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
                                      blocks * kernels::BlockBytes(type->type))};
 }
 
-// The tensor of one expert out of that of all.
-Tensor ExpertTensor(const Tensor& all, const ExpertNames& names,
-                    int64_t expert) {
-  const size_t bytes = all.bytes.size() / all.shape[0];
-  return Tensor{absl::StrCat(names.before, expert, names.after),
-                all.type,
-                {all.shape.begin() + 1, all.shape.end()},
-                all.bytes.subspan(expert * bytes, bytes)};
-}
+// Where a tensor lies, by its name in the file.
+struct Extent {
+  const std::string* name;
+  absl::Span<const uint8_t> bytes;
+};
 
-// A tensor of the file by Hugging Face's names; of experts one for each.
-std::vector<Tensor> Rename(Tensor tensor, const Architecture& architecture) {
-  const auto experts = HuggingFaceExpertNames(tensor.name, architecture);
-  if (experts.has_value() && tensor.shape.size() == 3) {
-    std::vector<Tensor> tensors;
-    for (int64_t i = 0; i < std::min(tensor.shape[0], kMaxExperts); ++i) {
-      tensors.push_back(ExpertTensor(tensor, *experts, i));
-    }
-    return tensors;
-  }
-  tensor.name = HuggingFaceName(tensor.name, architecture);
-  // A matrix of one row in Hugging Face's files.
-  if (absl::EndsWith(tensor.name, "shared_expert_gate.weight") &&
-      tensor.shape.size() == 1) {
-    tensor.shape.insert(tensor.shape.begin(), 1);
-  }
-  return {std::move(tensor)};
-}
-
-absl::Status CheckOverlaps(const GgufFile& file,
-                           std::vector<const Tensor*> tensors) {
-  std::sort(tensors.begin(), tensors.end(),
-            [](const Tensor* a, const Tensor* b) {
-              return a->bytes.data() < b->bytes.data();
+absl::Status CheckOverlaps(const GgufFile& file, std::vector<Extent> extents) {
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) {
+              return a.bytes.data() < b.bytes.data();
             });
-  for (size_t i = 1; i < tensors.size(); ++i) {
-    const Tensor& before = *tensors[i - 1];
+  for (size_t i = 1; i < extents.size(); ++i) {
+    const Extent& before = extents[i - 1];
     const uint8_t* const end = before.bytes.data() + before.bytes.size();
-    if (tensors[i]->bytes.data() < end) {
+    if (extents[i].bytes.data() < end) {
       return absl::InvalidArgumentError(absl::StrCat(
-          file.path(), ": tensor ", Quoted(tensors[i]->name),
-          " begins at byte ", tensors[i]->bytes.data() - file.bytes().data(),
+          file.path(), ": tensor ", Quoted(*extents[i].name),
+          " begins at byte ", extents[i].bytes.data() - file.bytes().data(),
           ", expected at least ", end - file.bytes().data(), ", where ",
-          Quoted(before.name), " ends."));
+          Quoted(*before.name), " ends."));
     }
   }
   return absl::OkStatus();
@@ -159,6 +138,7 @@ absl::StatusOr<std::unique_ptr<GgufSource>> GgufSource::Create(
   for (const auto& file : source->files_) {
     LOCKSTEP_RETURN_IF_ERROR(source->AddTensors(*file, *architecture));
   }
+  LOCKSTEP_RETURN_IF_ERROR(source->CheckExperts());
   return source;
 }
 
@@ -167,28 +147,61 @@ GgufSource::GgufSource(std::vector<std::unique_ptr<GgufFile>> files)
 
 absl::Status GgufSource::AddTensors(const GgufFile& file,
                                     const Architecture& architecture) {
-  std::vector<const Tensor*> added;
+  std::vector<Extent> extents;
   for (const auto& [gguf_name, info] : file.tensors()) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Tensor read, ReadTensor(file, gguf_name, info));
-    for (Tensor& tensor : Rename(std::move(read), architecture)) {
-      const std::string name = tensor.name;
-      const auto [at, is_new] = tensors_.try_emplace(name, std::move(tensor));
-      if (!is_new) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name),
-                         " is there under another name, or in another file, ",
-                         Quoted(name), ", as well."));
-      }
-      file_of_[name] = &file;
-      added.push_back(&at->second);
-    }
+    LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(file, gguf_name, info));
+    extents.push_back({&gguf_name, tensor.bytes});
+    LOCKSTEP_RETURN_IF_ERROR(AddTensor(file, std::move(tensor), architecture));
   }
-  return CheckOverlaps(file, std::move(added));
+  return CheckOverlaps(file, std::move(extents));
+}
+
+absl::Status GgufSource::AddTensor(const GgufFile& file, Tensor tensor,
+                                   const Architecture& architecture) {
+  const std::string gguf_name = tensor.name;
+  const auto twice = [&](const std::string& name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name),
+                     " is there under another name, or in another file, ",
+                     Quoted(name), ", as well."));
+  };
+  auto experts = HuggingFaceExpertNames(gguf_name, architecture);
+  if (experts.has_value() && tensor.shape.size() == 3) {
+    const int64_t rows = tensor.shape[1];
+    const auto* known = experts_.Add(
+        *std::move(experts), {.tensor = std::move(tensor), .rows = rows});
+    if (known != nullptr) return twice(known->tensor.name);
+    file_of_[gguf_name] = &file;
+    return absl::OkStatus();
+  }
+  tensor.name = HuggingFaceName(gguf_name, architecture);
+  // A matrix of one row in Hugging Face's files.
+  if (absl::EndsWith(tensor.name, "shared_expert_gate.weight") &&
+      tensor.shape.size() == 1) {
+    tensor.shape.insert(tensor.shape.begin(), 1);
+  }
+  const std::string name = tensor.name;
+  if (!tensors_.try_emplace(name, std::move(tensor)).second) return twice(name);
+  file_of_[name] = &file;
+  return absl::OkStatus();
+}
+
+absl::Status GgufSource::CheckExperts() const {
+  for (const auto& [name, tensor] : tensors_) {
+    const auto* stack = experts_.StackOf(name);
+    if (stack == nullptr) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        FileOf(name), ": tensor ", Quoted(name), " is there, and a part of ",
+        Quoted(stack->tensor.name), " as well."));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Tensor> GgufSource::Get(absl::string_view name) const {
   const auto tensor = tensors_.find(name);
   if (tensor != tensors_.end()) return tensor->second;
+  std::optional<Tensor> of_expert = experts_.Find(name);
+  if (of_expert.has_value()) return *std::move(of_expert);
   return absl::NotFoundError(
       absl::StrCat(path(), " has no tensor ", name, "."));
 }
@@ -198,13 +211,17 @@ void GgufSource::DropPages() const {
 }
 
 const std::string& GgufSource::FileOf(absl::string_view name) const {
-  const auto file = file_of_.find(name);
+  const auto* stack = experts_.StackOf(name);
+  const auto file = stack == nullptr ? file_of_.find(name)
+                                     : file_of_.find(stack->tensor.name);
   return file == file_of_.end() ? path() : file->second->path();
 }
 
 std::vector<std::string> GgufSource::Names() const {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors_) names.push_back(name);
+  experts_.AddNames(&names);
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/gguf_file.h"
+#include "worker/checkpoint/stacked_experts.h"
 #include "worker/checkpoint/tensor_source.h"
 #include "worker/model_spec/architecture.h"
 
@@ -37,9 +38,16 @@ class GgufSource final : public TensorSource {
   explicit GgufSource(std::vector<std::unique_ptr<GgufFile>> files);
   absl::Status AddTensors(const GgufFile& file,
                           const Architecture& architecture);
+  // REQUIRES: `tensor` has the name that the file has for it.
+  absl::Status AddTensor(const GgufFile& file, Tensor tensor,
+                         const Architecture& architecture);
+  // Whether an expert is there by itself as well.
+  absl::Status CheckExperts() const;
 
   const std::vector<std::unique_ptr<GgufFile>> files_;
-  Tensors tensors_;
+  Tensors tensors_;  // but for those of experts
+  StackedExperts experts_;
+  // By the name in tensors_, or in the file of a stack.
   std::map<std::string, const GgufFile*, std::less<>> file_of_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <set>
 
 #include "common/status_macros.h"
 #include "worker/model_spec/architecture.h"
@@ -164,6 +164,8 @@ absl::Status ReadSizes(const JsonFields& fields, ModelConfig* config) {
 absl::Status AddEosTokenIds(const JsonFields& fields, ModelConfig* config) {
   const json* ids = fields.Find("eos_token_id");
   if (ids == nullptr) return absl::OkStatus();
+  auto& known = config->eos_token_ids;
+  std::set<uint32_t> seen(known.begin(), known.end());
   for (const json& id : ids->is_array() ? *ids : json::array({*ids})) {
     // A number above int64's range is negative here, and refused all the same.
     const int64_t value = id.is_number_integer() ? id.get<int64_t>() : -1;
@@ -172,8 +174,7 @@ absl::Status AddEosTokenIds(const JsonFields& fields, ModelConfig* config) {
                                absl::StrCat("an id below ", config->vocab_size,
                                             " or a list of them"));
     }
-    auto& known = config->eos_token_ids;
-    if (std::find(known.begin(), known.end(), value) == known.end()) {
+    if (seen.insert(static_cast<uint32_t>(value)).second) {
       known.push_back(static_cast<uint32_t>(value));
     }
   }

@@ -3,7 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
 
-#include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "common/status_macros.h"
@@ -140,11 +140,12 @@ absl::Status ReadExpertLayers(const JsonFields& fields,
     return fields.Unexpected("mlp_only_layers", "a list of layers");
   }
   for (int i = 0; i < config->num_layers; ++i) {
-    const bool listed =
-        dense != nullptr &&
-        std::find(dense->begin(), dense->end(), json(i)) != dense->end();
-    config->layers[i].has_experts =
-        i >= first && !listed && (i + 1) % step == 0;
+    config->layers[i].has_experts = i >= first && (i + 1) % step == 0;
+  }
+  if (dense == nullptr) return absl::OkStatus();
+  for (const json& layer : *dense) {
+    const int64_t i = layer.is_number_integer() ? layer.get<int64_t>() : -1;
+    if (i >= 0 && i < config->num_layers) config->layers[i].has_experts = false;
   }
   return absl::OkStatus();
 }

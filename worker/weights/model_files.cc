@@ -178,21 +178,30 @@ class Opener {
   std::string format_;
 };
 
-// The types of the tensors, those of most elements first.
-std::vector<std::string> TypesByUse(const std::vector<Tensor>& tensors) {
+// Of the tensors that are used: their types, those of most elements first, and
+// the blocks of those that are cut inside a row.
+absl::Status DescribeTensors(ModelFiles* model) {
   std::map<std::string, int64_t> elements;
-  for (const Tensor& tensor : tensors) {
+  const auto add = [&](const TensorSpec& spec) -> absl::Status {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor,
+                              model->tensors->Get(spec.name));
+    if (spec.cut != nullptr) {
+      int& block = model->row_parallel_blocks.*spec.cut;
+      block = std::max(block, kernels::BlockValues(tensor.type));
+    }
     int64_t count = 1;
     for (const int64_t size : tensor.shape) count *= size;
     elements[FormatName(tensor)] += count;
-  }
-  std::vector<std::string> types;
+    return absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(VisitTensors(model->config, add));
+  std::vector<std::string>& types = model->weight_types;
   for (const auto& [type, count] : elements) types.push_back(type);
   std::stable_sort(types.begin(), types.end(),
                    [&elements](const std::string& a, const std::string& b) {
                      return elements[a] > elements[b];
                    });
-  return types;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -204,16 +213,7 @@ absl::StatusOr<ModelFiles> OpenModel(const std::string& path, int max_context,
   LOCKSTEP_RETURN_IF_ERROR(opener.Open());
   FixRope(max_context, &model.config);
   LOCKSTEP_RETURN_IF_ERROR(CheckTensors(*model.tensors, model.config));
-  std::vector<Tensor> used;
-  for (const TensorSpec& spec : ExpectedTensors(model.config)) {
-    LOCKSTEP_ASSIGN_OR_RETURN(Tensor tensor, model.tensors->Get(spec.name));
-    if (spec.cut != nullptr) {
-      int& block = model.row_parallel_blocks.*spec.cut;
-      block = std::max(block, kernels::BlockValues(tensor.type));
-    }
-    used.push_back(std::move(tensor));
-  }
-  model.weight_types = TypesByUse(used);
+  LOCKSTEP_RETURN_IF_ERROR(DescribeTensors(&model));
   LOCKSTEP_ASSIGN_OR_RETURN(
       model.fingerprint,
       Fingerprint(model.config, opener.format(), model.tensors->stored()));

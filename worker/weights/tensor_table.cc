@@ -6,8 +6,10 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 
-#include <set>
+#include <algorithm>
+#include <cstddef>
 
+#include "common/status_macros.h"
 #include "worker/checkpoint/tensor_part.h"
 #include "worker/model_spec/tensor_names.h"
 
@@ -41,155 +43,200 @@ bool IsOfNoUse(absl::string_view name, const ModelConfig& config) {
   return config.tied_embeddings && name == kHeadName;
 }
 
-// Adds the tensors of a layer to a list.
+using Visitor = absl::FunctionRef<absl::Status(const TensorSpec&)>;
+
+// Visits the tensors of a layer.
 class LayerTensors {
  public:
-  LayerTensors(const ModelConfig& config, int layer,
-               std::vector<TensorSpec>* specs)
+  LayerTensors(const ModelConfig& config, int layer, Visitor visit)
       : config_(config),
         layer_(layer),
-        specs_(*specs),
+        visit_(visit),
         hidden_(config.hidden_size),
         q_(int64_t{config.num_heads} * config.head_dim),
         kv_(int64_t{config.num_kv_heads} * config.head_dim) {}
 
-  void Add() {
-    AddNorms();
-    AddAttention();
-    if (config_.layers[layer_].has_experts) {
-      AddExperts();
-    } else if (config_.fused_gate_up) {
-      Add("mlp.gate_up_proj", {2 * config_.intermediate_size, hidden_});
-      Add("mlp.down_proj", {hidden_, config_.intermediate_size}).cut =
-          &RowParallelBlocks::down;
-    } else {
-      AddMlp("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
-             config_.intermediate_size, &RowParallelBlocks::down);
+  absl::Status Visit() const {
+    LOCKSTEP_RETURN_IF_ERROR(Norms());
+    LOCKSTEP_RETURN_IF_ERROR(Attention());
+    if (config_.layers[layer_].has_experts) return Experts();
+    if (!config_.fused_gate_up) {
+      return Mlp("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj",
+                 config_.intermediate_size, &RowParallelBlocks::down);
     }
+    LOCKSTEP_RETURN_IF_ERROR(
+        Weight("mlp.gate_up_proj", {2 * config_.intermediate_size, hidden_}));
+    return Weight("mlp.down_proj", {hidden_, config_.intermediate_size},
+                  {.cut = &RowParallelBlocks::down});
   }
 
  private:
-  TensorSpec& Add(absl::string_view name, const std::vector<int64_t>& shape) {
-    specs_.push_back({LayerTensorName(layer_, name), shape});
-    return specs_.back();
+  // What a spec has besides its name and its shape.
+  struct Use {
+    bool routes = false;
+    int RowParallelBlocks::*cut = nullptr;
+  };
+
+  absl::Status Weight(absl::string_view name,
+                      const std::vector<int64_t>& shape) const {
+    return Weight(name, shape, Use());
   }
 
-  void AddNorms() {
+  absl::Status Weight(absl::string_view name, const std::vector<int64_t>& shape,
+                      const Use& use) const {
+    return visit_({.name = LayerTensorName(layer_, name),
+                   .shape = shape,
+                   .routes = use.routes,
+                   .cut = use.cut});
+  }
+
+  absl::Status Bias(absl::string_view name, int64_t size) const {
+    return visit_({.name = LayerBiasName(layer_, name), .shape = {size}});
+  }
+
+  absl::Status Norms() const {
     const TensorNames& names = config_.names;
     for (const char* norm : {names.attention_norm, names.attention_post_norm,
                              names.mlp_norm, names.mlp_post_norm}) {
-      if (*norm != 0) Add(norm, {hidden_});
+      if (*norm != 0) LOCKSTEP_RETURN_IF_ERROR(Weight(norm, {hidden_}));
     }
-    if (config_.qk_norm || config_.projection_norm) {
-      Add("self_attn.q_norm", {config_.qk_norm ? config_.head_dim : q_});
-      Add("self_attn.k_norm", {config_.qk_norm ? config_.head_dim : kv_});
-    }
+    if (!config_.qk_norm && !config_.projection_norm) return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(
+        Weight("self_attn.q_norm", {config_.qk_norm ? config_.head_dim : q_}));
+    return Weight("self_attn.k_norm",
+                  {config_.qk_norm ? config_.head_dim : kv_});
   }
 
-  void AddAttention() {
-    if (config_.fused_qkv) {
-      Add("self_attn.qkv_proj", {q_ + 2 * kv_, hidden_});
-    } else {
-      Add("self_attn.q_proj", {q_, hidden_});
-      Add("self_attn.k_proj", {kv_, hidden_});
-      Add("self_attn.v_proj", {kv_, hidden_});
+  absl::Status Attention() const {
+    struct Projection {
+      const char* name;
+      int64_t rows;
+    };
+    const std::vector<Projection> projections =
+        config_.fused_qkv
+            ? std::vector<Projection>{{"self_attn.qkv_proj", q_ + 2 * kv_}}
+            : std::vector<Projection>{{"self_attn.q_proj", q_},
+                                      {"self_attn.k_proj", kv_},
+                                      {"self_attn.v_proj", kv_}};
+    for (const auto& [name, rows] : projections) {
+      LOCKSTEP_RETURN_IF_ERROR(Weight(name, {rows, hidden_}));
     }
-    if (config_.qkv_bias && config_.fused_qkv) {
-      specs_.push_back(
-          {LayerBiasName(layer_, "self_attn.qkv_proj"), {q_ + 2 * kv_}});
-    } else if (config_.qkv_bias) {
-      specs_.push_back({LayerBiasName(layer_, "self_attn.q_proj"), {q_}});
-      specs_.push_back({LayerBiasName(layer_, "self_attn.k_proj"), {kv_}});
-      specs_.push_back({LayerBiasName(layer_, "self_attn.v_proj"), {kv_}});
+    for (const auto& [name, rows] : projections) {
+      if (config_.qkv_bias) LOCKSTEP_RETURN_IF_ERROR(Bias(name, rows));
     }
-    Add("self_attn.o_proj", {hidden_, q_}).cut = &RowParallelBlocks::o;
+    return Weight("self_attn.o_proj", {hidden_, q_},
+                  {.cut = &RowParallelBlocks::o});
   }
 
-  void AddMlp(absl::string_view gate, absl::string_view up,
-              absl::string_view down, int64_t intermediate,
-              int RowParallelBlocks::*cut) {
-    Add(gate, {intermediate, hidden_});
-    Add(up, {intermediate, hidden_});
-    Add(down, {hidden_, intermediate}).cut = cut;
+  absl::Status Mlp(absl::string_view gate, absl::string_view up,
+                   absl::string_view down, int64_t intermediate,
+                   int RowParallelBlocks::*cut) const {
+    LOCKSTEP_RETURN_IF_ERROR(Weight(gate, {intermediate, hidden_}));
+    LOCKSTEP_RETURN_IF_ERROR(Weight(up, {intermediate, hidden_}));
+    return Weight(down, {hidden_, intermediate}, {.cut = cut});
   }
 
-  void AddExperts() {
+  absl::Status Experts() const {
     const ExpertsConfig& experts = config_.experts;
     const TensorNames& names = config_.names;
-    Add(names.router, {experts.num_experts, hidden_}).routes = true;
+    LOCKSTEP_RETURN_IF_ERROR(
+        Weight(names.router, {experts.num_experts, hidden_}, {.routes = true}));
     if (experts.choice_bias) {
-      specs_.push_back({RouterBiasName(layer_, names), {experts.num_experts}});
+      LOCKSTEP_RETURN_IF_ERROR(visit_({.name = RouterBiasName(layer_, names),
+                                       .shape = {experts.num_experts}}));
     }
     for (int i = 0; i < experts.num_experts; ++i) {
       const std::string expert = absl::StrCat(names.experts, ".", i, ".");
-      AddMlp(expert + names.expert_gate, expert + names.expert_up,
-             expert + names.expert_down, experts.intermediate_size,
-             &RowParallelBlocks::expert_down);
+      LOCKSTEP_RETURN_IF_ERROR(
+          Mlp(expert + names.expert_gate, expert + names.expert_up,
+              expert + names.expert_down, experts.intermediate_size,
+              &RowParallelBlocks::expert_down));
     }
-    if (experts.shared_intermediate_size == 0) return;
+    if (experts.shared_intermediate_size == 0) return absl::OkStatus();
     const std::string shared = absl::StrCat(names.shared_expert, ".");
-    AddMlp(shared + "gate_proj", shared + "up_proj", shared + "down_proj",
-           experts.shared_intermediate_size,
-           &RowParallelBlocks::shared_expert_down);
-    if (experts.shared_gate) {
-      Add(names.shared_expert_gate, {1, hidden_}).routes = true;
-    }
+    LOCKSTEP_RETURN_IF_ERROR(Mlp(shared + "gate_proj", shared + "up_proj",
+                                 shared + "down_proj",
+                                 experts.shared_intermediate_size,
+                                 &RowParallelBlocks::shared_expert_down));
+    if (!experts.shared_gate) return absl::OkStatus();
+    return Weight(names.shared_expert_gate, {1, hidden_}, {.routes = true});
   }
 
   const ModelConfig& config_;
   const int layer_;
-  std::vector<TensorSpec>& specs_;
+  const Visitor visit_;
   const int64_t hidden_, q_, kv_;
 };
 
+// Whether `source` has the tensor in its shape, with weights in it.
+absl::Status CheckTensor(const TensorSource& source, const TensorSpec& spec) {
+  const auto error = [&](const auto&... what) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.FileOf(spec.name), ": tensor ", spec.name, " ", what...));
+  };
+  const auto tensor = source.Get(spec.name);
+  if (!tensor.ok()) {
+    return error("is missing, expected one of shape ", ShapeText(spec.shape),
+                 ".");
+  }
+  if (tensor->shape != spec.shape) {
+    return error("has the shape ", ShapeText(tensor->shape), ", expected ",
+                 ShapeText(spec.shape), ".");
+  }
+  if (!kernels::HoldsWeights(tensor->type)) {
+    return error("is of type ", kernels::DTypeName(tensor->type),
+                 ", expected weights, or a quantization_config in config.json "
+                 "that says what scales it.");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
+absl::Status VisitTensors(const ModelConfig& config, Visitor visit) {
   const int64_t hidden = config.hidden_size;
-  std::vector<TensorSpec> specs = {
-      {kEmbeddingName, {config.vocab_size, hidden}},
-      {kFinalNormName, {hidden}},
-  };
+  LOCKSTEP_RETURN_IF_ERROR(
+      visit({.name = kEmbeddingName, .shape = {config.vocab_size, hidden}}));
+  LOCKSTEP_RETURN_IF_ERROR(visit({.name = kFinalNormName, .shape = {hidden}}));
   if (config.has_head && !config.tied_embeddings) {
-    specs.push_back({kHeadName, {config.vocab_size, hidden}});
+    LOCKSTEP_RETURN_IF_ERROR(
+        visit({.name = kHeadName, .shape = {config.vocab_size, hidden}}));
   }
   for (int layer = 0; layer < config.num_layers; ++layer) {
-    LayerTensors(config, layer, &specs).Add();
+    LOCKSTEP_RETURN_IF_ERROR(LayerTensors(config, layer, visit).Visit());
   }
+  return absl::OkStatus();
+}
+
+std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config) {
+  std::vector<TensorSpec> specs;
+  const auto add = [&specs](const TensorSpec& spec) {
+    specs.push_back(spec);
+    return absl::OkStatus();
+  };
+  VisitTensors(config, add).IgnoreError();  // there is none
   return specs;
 }
 
 absl::Status CheckTensors(const TensorSource& source,
                           const ModelConfig& config) {
-  std::set<std::string> expected;
-  for (const TensorSpec& spec : ExpectedTensors(config)) {
-    const auto tensor = source.Get(spec.name);
-    if (!tensor.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          source.FileOf(spec.name), ": tensor ", spec.name,
-          " is missing, expected one of shape ", ShapeText(spec.shape), "."));
-    }
-    if (tensor->shape != spec.shape) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          source.FileOf(spec.name), ": tensor ", spec.name, " has the shape ",
-          ShapeText(tensor->shape), ", expected ", ShapeText(spec.shape), "."));
-    }
-    if (!kernels::HoldsWeights(tensor->type)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          source.FileOf(spec.name), ": tensor ", spec.name, " is of type ",
-          kernels::DTypeName(tensor->type),
-          ", expected weights, or a quantization_config in config.json that "
-          "says what scales it."));
-    }
-    expected.insert(spec.name);
-  }
-  for (const std::string& name : source.Names()) {
-    if (expected.count(name) == 0 && !IsOfNoUse(name, config)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          source.FileOf(name), ": tensor \"", absl::CHexEscape(name),
-          "\" is not part of a ", config.architecture, " model of ",
-          config.num_layers, " layers."));
-    }
+  LOCKSTEP_RETURN_IF_ERROR(VisitTensors(config, [&](const TensorSpec& spec) {
+    return CheckTensor(source, spec);
+  }));
+  const std::vector<std::string> names = source.Names();
+  std::vector<bool> is_expected(names.size());
+  const auto mark = [&](const TensorSpec& spec) {
+    const auto at = std::lower_bound(names.begin(), names.end(), spec.name);
+    is_expected[at - names.begin()] = true;
+    return absl::OkStatus();
+  };
+  LOCKSTEP_RETURN_IF_ERROR(VisitTensors(config, mark));
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (is_expected[i] || IsOfNoUse(names[i], config)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        source.FileOf(names[i]), ": tensor \"", absl::CHexEscape(names[i]),
+        "\" is not part of a ", config.architecture, " model of ",
+        config.num_layers, " layers."));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/functional/function_ref.h>
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
 
@@ -28,12 +29,19 @@ inline constexpr char kEmbeddingName[] = "model.embed_tokens.weight";
 inline constexpr char kFinalNormName[] = "model.norm.weight";
 inline constexpr char kHeadName[] = "lm_head.weight";
 
-// Every tensor that `config` asks for.
+// Calls `visit` with every tensor that `config` asks for, until it returns an
+// error, and returns that. A config of a few bytes can ask for millions: they
+// are made one at a time.
+absl::Status VisitTensors(
+    const ModelConfig& config,
+    absl::FunctionRef<absl::Status(const TensorSpec&)> visit);
+
+// All of them, of a model that is known to have them.
 std::vector<TensorSpec> ExpectedTensors(const ModelConfig& config);
 
 // Whether `source` has these in their shapes, and no others but a few that are
 // known to be of no use: INVALID_ARGUMENT names file, tensor, expected and
-// found.
+// found. Takes no more memory than the names that `source` has.
 absl::Status CheckTensors(const TensorSource& source,
                           const ModelConfig& config);
 
