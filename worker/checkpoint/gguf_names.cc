@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/strip.h>
 
+#include <optional>
 #include <utility>
 
 namespace lockstep {
@@ -97,22 +98,24 @@ std::string HuggingFaceName(absl::string_view gguf_name,
   return std::string(gguf_name);
 }
 
-std::optional<ExpertNames> HuggingFaceExpertNames(
+std::vector<ExpertNames> HuggingFaceExpertNames(
     absl::string_view gguf_name, const Architecture& architecture) {
   const std::optional<Names> split = SplitLayer(gguf_name);
-  if (!split.has_value() || !architecture.has_experts) return std::nullopt;
+  if (!split.has_value() || !architecture.has_experts) return {};
   const TensorNames& names = architecture.names;
-  for (const auto& [gguf, projection] :
-       {std::pair{"ffn_gate_exps.weight", names.expert_gate},
-        std::pair{"ffn_up_exps.weight", names.expert_up},
-        std::pair{"ffn_down_exps.weight", names.expert_down}}) {
-    if (split->second == gguf) {
-      return ExpertNames{
-          absl::StrCat("model.layers.", split->first, ".", names.experts, "."),
-          absl::StrCat(".", projection, ".weight")};
-    }
+  const auto of = [&](const char* projection) {
+    return ExpertNames{
+        absl::StrCat("model.layers.", split->first, ".", names.experts, "."),
+        absl::StrCat(".", projection, ".weight")};
+  };
+  const absl::string_view name = split->second;
+  if (name == "ffn_gate_exps.weight") return {of(names.expert_gate)};
+  if (name == "ffn_up_exps.weight") return {of(names.expert_up)};
+  if (name == "ffn_down_exps.weight") return {of(names.expert_down)};
+  if (name == "ffn_gate_up_exps.weight") {
+    return {of(names.expert_gate), of(names.expert_up)};
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace lockstep

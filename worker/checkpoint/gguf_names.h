@@ -2,8 +2,8 @@
 
 #include <absl/strings/string_view.h>
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "worker/checkpoint/stacked_experts.h"
 #include "worker/model_spec/architecture.h"
@@ -19,8 +19,11 @@ std::string HuggingFaceName(absl::string_view gguf_name,
 
 // Names of the experts of a layer, whose tensors GGUF keeps as one:
 // "blk.3.ffn_down_exps.weight" holds "model.layers.3.mlp.experts.0.down_proj.
-// weight" and so on. Absent for any other name.
-std::optional<ExpertNames> HuggingFaceExpertNames(
+// weight" and so on. "blk.3.ffn_gate_up_exps.weight" holds two of each expert,
+// below each other: gate first, then up, in equal parts (llama.cpp's
+// src/llama-graph.cpp, build_moe_ffn; its converter writes it with
+// --fuse-gate-up-exps). None for any other name.
+std::vector<ExpertNames> HuggingFaceExpertNames(
     absl::string_view gguf_name, const Architecture& architecture);
 
 }  // namespace lockstep

@@ -99,6 +99,15 @@ absl::StatusOr<Tensor> ReadTensor(const GgufFile& file,
                                      blocks * kernels::BlockBytes(type->type))};
 }
 
+// By its name in the file, and by one that it has as well.
+absl::Status ThereTwice(const GgufFile& file, const std::string& gguf_name,
+                        const std::string& name) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name),
+                   " is there under another name, or in another file, ",
+                   Quoted(name), ", as well."));
+}
+
 // Where a tensor lies, by its name in the file.
 struct Extent {
   const std::string* name;
@@ -158,22 +167,11 @@ absl::Status GgufSource::AddTensors(const GgufFile& file,
 
 absl::Status GgufSource::AddTensor(const GgufFile& file, Tensor tensor,
                                    const Architecture& architecture) {
-  const std::string gguf_name = tensor.name;
-  const auto twice = [&](const std::string& name) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file.path(), ": tensor ", Quoted(gguf_name),
-                     " is there under another name, or in another file, ",
-                     Quoted(name), ", as well."));
-  };
-  auto experts = HuggingFaceExpertNames(gguf_name, architecture);
-  if (experts.has_value() && tensor.shape.size() == 3) {
-    const int64_t rows = tensor.shape[1];
-    const auto* known = experts_.Add(
-        *std::move(experts), {.tensor = std::move(tensor), .rows = rows});
-    if (known != nullptr) return twice(known->tensor.name);
-    file_of_[gguf_name] = &file;
-    return absl::OkStatus();
+  auto experts = HuggingFaceExpertNames(tensor.name, architecture);
+  if (!experts.empty() && tensor.shape.size() == 3) {
+    return AddStack(file, tensor, std::move(experts));
   }
+  const std::string gguf_name = tensor.name;
   tensor.name = HuggingFaceName(gguf_name, architecture);
   // A matrix of one row in Hugging Face's files.
   if (absl::EndsWith(tensor.name, "shared_expert_gate.weight") &&
@@ -181,8 +179,31 @@ absl::Status GgufSource::AddTensor(const GgufFile& file, Tensor tensor,
     tensor.shape.insert(tensor.shape.begin(), 1);
   }
   const std::string name = tensor.name;
-  if (!tensors_.try_emplace(name, std::move(tensor)).second) return twice(name);
+  if (!tensors_.try_emplace(name, std::move(tensor)).second) {
+    return ThereTwice(file, gguf_name, name);
+  }
   file_of_[name] = &file;
+  return absl::OkStatus();
+}
+
+absl::Status GgufSource::AddStack(const GgufFile& file, const Tensor& tensor,
+                                  std::vector<ExpertNames> names) {
+  const int64_t parts = names.size();
+  const int64_t rows = tensor.shape[1] / parts;
+  if (tensor.shape[1] % parts != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": tensor ", Quoted(tensor.name), " has ", tensor.shape[1],
+        " rows for each expert, expected as many of gate as of up."));
+  }
+  for (int64_t i = 0; i < parts; ++i) {
+    const auto* known =
+        experts_.Add(std::move(names[i]),
+                     {.tensor = tensor, .first_row = i * rows, .rows = rows});
+    if (known != nullptr) {
+      return ThereTwice(file, tensor.name, known->tensor.name);
+    }
+  }
+  file_of_[tensor.name] = &file;
   return absl::OkStatus();
 }
 

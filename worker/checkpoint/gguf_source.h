@@ -41,6 +41,9 @@ class GgufSource final : public TensorSource {
   // REQUIRES: `tensor` has the name that the file has for it.
   absl::Status AddTensor(const GgufFile& file, Tensor tensor,
                          const Architecture& architecture);
+  // The same of one that holds all experts, by these names.
+  absl::Status AddStack(const GgufFile& file, const Tensor& tensor,
+                        std::vector<ExpertNames> names);
   // Whether an expert is there by itself as well.
   absl::Status CheckExperts() const;
 

@@ -99,6 +99,50 @@ TEST(GgufSource, ShowsExpertsOneByOne) {
       ElementsAre(1, 2));
 }
 
+struct TypeCase {
+  uint32_t number;
+  size_t row_bytes;  // of 256 values
+};
+
+// Of two experts with a gate and an up of three rows.
+TEST(GgufSource, GateAndUpMayBeOneTensorOfAnyType) {
+  const TypeCase cases[] = {{0, 1024}, {1, 512},  {2, 144},  {3, 160},
+                            {6, 176},  {7, 192},  {8, 272},  {10, 84},
+                            {11, 110}, {12, 144}, {13, 176}, {14, 210},
+                            {20, 144}, {23, 136}, {30, 512}, {39, 136}};
+  for (const TypeCase& c : cases) {
+    SCOPED_TRACE(c.number);
+    const size_t size = 3 * c.row_bytes;
+    const std::string gates[] = {std::string(size, 'a'),
+                                 std::string(size, 'b')};
+    const std::string ups[] = {std::string(size, 'A'), std::string(size, 'B')};
+    GgufWriter apart, fused;
+    for (GgufWriter* writer : {&apart, &fused}) {
+      writer->AddString("general.architecture", "qwen3moe");
+      writer->AddUint("qwen3moe.expert_count", 2);
+    }
+    apart.AddTensor("blk.0.ffn_gate_exps.weight", {2, 3, 256}, c.number,
+                    gates[0] + gates[1]);
+    apart.AddTensor("blk.0.ffn_up_exps.weight", {2, 3, 256}, c.number,
+                    ups[0] + ups[1]);
+    fused.AddTensor("blk.0.ffn_gate_up_exps.weight", {2, 6, 256}, c.number,
+                    gates[0] + ups[0] + gates[1] + ups[1]);
+    const std::string apart_bytes = apart.Finish();
+    const std::string fused_bytes = fused.Finish();
+    const auto one = Read(apart_bytes), other = Read(fused_bytes);
+    ASSERT_TRUE(one.ok() && other.ok()) << other.status();
+    ASSERT_EQ((*other)->Names(), (*one)->Names());
+    ASSERT_EQ((*one)->Names().size(), 4);
+    for (const std::string& name : (*one)->Names()) {
+      const auto a = (*one)->Get(name), b = (*other)->Get(name);
+      EXPECT_EQ(b->name, name);
+      EXPECT_EQ(b->type, a->type);
+      EXPECT_EQ(b->shape, a->shape);
+      EXPECT_EQ(b->bytes, a->bytes) << name;
+    }
+  }
+}
+
 const Architecture& Named(const char* name, bool has_experts = false) {
   return *FindGgufArchitecture(name, has_experts);
 }
@@ -191,10 +235,31 @@ TEST(GgufSource, RefusesTensorsThatAreNotAsTheySay) {
          w.AddTensor("lm_head.weight", {1}, 0, "abcd");
        },
        "there under another name"},
+      {[](GgufWriter& w) {
+         w.AddTensor("blk.0.ffn_gate_up_exps.weight", {1, 3, 1}, 0,
+                     std::string(12, 'x'));
+       },
+       "m.gguf: tensor \"blk.0.ffn_gate_up_exps.weight\" has 3 rows for each "
+       "expert, expected as many of gate as of up."},
+      {[](GgufWriter& w) {
+         w.AddTensor("blk.0.ffn_up_exps.weight", {1, 1, 1}, 0, "abcd");
+         w.AddTensor("blk.0.ffn_gate_up_exps.weight", {1, 2, 1}, 0, "abcdabcd");
+       },
+       "tensor \"blk.0.ffn_up_exps.weight\" is there under another name, or "
+       "in another file, \"blk.0.ffn_gate_up_exps.weight\", as well."},
+      {[](GgufWriter& w) {
+         w.AddTensor("blk.0.ffn_up_exps.weight", {1, 1, 1}, 0, "abcd");
+         w.AddTensor("model.layers.0.mlp.experts.0.up_proj.weight", {1, 1}, 0,
+                     "abcd");
+       },
+       "m.gguf: tensor \"model.layers.0.mlp.experts.0.up_proj.weight\" is "
+       "there, and a part of \"blk.0.ffn_up_exps.weight\" as well."},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.message);
     GgufWriter writer;
+    writer.AddString("general.architecture", "qwen3moe");
+    writer.AddUint("qwen3moe.expert_count", 1);
     c.add(writer);
     const std::string bytes = writer.Finish();
     const auto source = Read(bytes);
