@@ -1,8 +1,9 @@
 #include "worker/checkpoint/fused_experts.h"
 
 #include <absl/status/status.h>
-#include <absl/strings/match.h>
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
 
 #include <algorithm>
 #include <optional>
@@ -21,19 +22,44 @@ constexpr char kGateUp[] = "mlp.experts.gate_up_proj";
 constexpr char kDown[] = "mlp.experts.down_proj";
 constexpr char kRouter[] = "mlp.gate";
 
+constexpr char kNotQuantized[] =
+    "experts that are one tensor can not be quantized. Take a checkpoint that "
+    "has the matrices of each expert apart, or one that is not quantized, with "
+    "--quantize.";
+
+// What follows the name of such a tensor: "" of itself, "_packed" or
+// ".scales" of what a quantized one is made of. Absent for any other name.
+std::optional<absl::string_view> EndOfFusedName(absl::string_view name) {
+  for (const absl::string_view fused : {kGateUp, kDown}) {
+    const size_t at = name.find(fused);
+    if (at == absl::string_view::npos || at == 0 || name[at - 1] != '.') {
+      continue;
+    }
+    const absl::string_view end = name.substr(at + fused.size());
+    if (end.empty() || end[0] == '_' || end[0] == '.') return end;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool HasFusedExperts(const TensorSource& source) {
   const std::vector<std::string> names = source.Names();
   return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return absl::EndsWith(name, absl::StrCat(".", kGateUp)) ||
-           absl::EndsWith(name, absl::StrCat(".", kDown));
+    return EndOfFusedName(name).has_value();
   });
 }
 
 absl::StatusOr<std::unique_ptr<FusedExperts>> FusedExperts::Create(
     std::unique_ptr<TensorSource> whole, const ModelConfig& config) {
   std::unique_ptr<FusedExperts> source(new FusedExperts(std::move(whole)));
+  for (const std::string& name : source->whole_->Names()) {
+    const auto end = EndOfFusedName(name);
+    if (!end.has_value() || end->empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        source->whole_->FileOf(name), ": tensor \"", absl::CHexEscape(name),
+        "\" is not known: ", kNotQuantized));
+  }
   for (int layer = 0; layer < config.num_layers; ++layer) {
     if (!config.layers[layer].has_experts) continue;
     LOCKSTEP_RETURN_IF_ERROR(source->AddLayer(layer, config));
@@ -102,8 +128,7 @@ absl::StatusOr<Tensor> FusedExperts::Take(const std::string& name,
   }
   if (!kernels::HoldsWeights(tensor->type) || tensor->reader != nullptr) {
     return error("is of type ", kernels::DTypeName(tensor->type),
-                 ", expected weights: experts that are one tensor can not be "
-                 "quantized.");
+                 ", expected weights: ", kNotQuantized);
   }
   hidden_.insert(name);
   return *tensor;

@@ -35,8 +35,9 @@ namespace lockstep {
 class FusedExperts final : public TensorSource {
  public:
   // INVALID_ARGUMENT names file and tensor: one of a layer's two that is
-  // missing, or has another shape than `config` says or no weights; an expert
-  // that is there by itself as well. A layer without experts is left as it is.
+  // missing, or has another shape than `config` says or no weights; what
+  // quantized ones would be made of; an expert that is there by itself as well.
+  // A layer without experts is left as it is.
   static absl::StatusOr<std::unique_ptr<FusedExperts>> Create(
       std::unique_ptr<TensorSource> whole, const ModelConfig& config);
 
@@ -65,7 +66,8 @@ class FusedExperts final : public TensorSource {
   std::set<std::string, std::less<>> hidden_;
 };
 
-// Whether the experts of a layer, of any, are one tensor.
+// Whether the experts of a layer, of any, are one tensor, or what a quantized
+// one is made of.
 bool HasFusedExperts(const TensorSource& source);
 
 }  // namespace lockstep

@@ -176,6 +176,45 @@ TEST(FusedExperts, QuantizedOnesAreRefused) {
   ExpectRefused(writer, "is of type F8_E4M3, expected weights");
 }
 
+// As llm-compressor has written them, FP8 as transformers has it in memory, and
+// as modules of GPTQ's would be named.
+TEST(FusedExperts, WhatQuantizedOnesAreMadeOfIsRefusedByName) {
+  for (const char* part :
+       {"gate_up_proj_packed", "down_proj_scale", "gate_up_proj_scale_inv",
+        "down_proj_blocks", "gate_up_proj.qweight", "down_proj.weight"}) {
+    SCOPED_TRACE(part);
+    const std::string name = absl::StrCat("model.layers.1.mlp.experts.", part);
+    SafetensorsWriter writer = Fused();
+    writer.AddTensor(name, "I32", {1, 1, 1}, "abcd");
+    EXPECT_TRUE(HasFusedExperts(*SourceOf(writer)));
+    SafetensorsWriter alone;
+    alone.AddTensor(name, "I32", {1, 1, 1}, "abcd");
+    EXPECT_TRUE(HasFusedExperts(*SourceOf(alone)));
+    for (const SafetensorsWriter& written : {writer, alone}) {
+      const auto source = FusedExperts::Create(SourceOf(written), Config());
+      EXPECT_EQ(source.status().code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(
+          std::string(source.status().message()),
+          HasSubstr(absl::StrCat(
+              "/model.safetensors: tensor \"", name,
+              "\" is not known: experts that are one tensor can not be "
+              "quantized. Take a checkpoint that has the matrices of each "
+              "expert apart")));
+    }
+  }
+}
+
+TEST(FusedExperts, OtherNamesAreNoneOfTheirs) {
+  SafetensorsWriter writer;
+  for (const char* name :
+       {"model.layers.1.mlp.experts.0.down_proj.weight",
+        "model.layers.1.mlp.experts.down_projection",
+        "model.layers.1.xmlp.experts.down_proj", "mlp.experts.down_proj"}) {
+    writer.AddTensor(name, "BF16", {1}, "ab");
+  }
+  EXPECT_FALSE(HasFusedExperts(*SourceOf(writer)));
+}
+
 TEST(FusedExperts, OneThatIsThereByItselfAsWellIsRefused) {
   SafetensorsWriter writer = Fused();
   writer.AddTensor("model.layers.1.mlp.experts.1.up_proj.weight", "BF16",
