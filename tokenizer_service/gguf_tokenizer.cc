@@ -171,11 +171,38 @@ struct Parts {
   bool add_bos_token;
 };
 
-absl::StatusOr<Parts> ByteLevelParts(const GgufFile& file) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view pre,
-                            file.GetString("tokenizer.ggml.pre"));
+// Of texts that are pieces, as SentencePiece's.
+absl::StatusOr<Parts> PieceParts(const GgufFile& file,
+                                 const GgufFile::Strings& tokens,
+                                 const std::vector<int64_t>& types, Json merges,
+                                 bool is_sentencepiece) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const auto unknown,
+      FindId(file, "tokenizer.ggml.unknown_token_id", tokens.size()));
+  Json model = {{"type", "BPE"},
+                {"fuse_unk", true},
+                {"byte_fallback", absl::c_linear_search(types, kByte)},
+                {"merges", std::move(merges)}};
+  if (unknown.has_value()) model["unk_token"] = std::string(tokens[*unknown]);
+  const bool space_prefix =
+      FindBool(file, "tokenizer.ggml.add_space_prefix", is_sentencepiece);
+  return Parts{.normalizer = SentencePieceNormalizer(space_prefix),
+               .pre_tokenizer = nullptr,
+               .decoder = SentencePieceDecoder(space_prefix),
+               .model = std::move(model),
+               .add_bos_token = is_sentencepiece};
+}
+
+absl::StatusOr<Parts> MergedParts(const GgufFile& file,
+                                  const GgufFile::Strings& tokens,
+                                  const std::vector<int64_t>& types,
+                                  absl::string_view pre) {
   LOCKSTEP_ASSIGN_OR_RETURN(GgufSplitting splitting, FindGgufSplitting(pre));
   LOCKSTEP_ASSIGN_OR_RETURN(Json merges, ReadMerges(file));
+  if (splitting.of_pieces) {
+    return PieceParts(file, tokens, types, std::move(merges),
+                      /*is_sentencepiece=*/false);
+  }
   return Parts{.normalizer = std::move(splitting.normalizer),
                .pre_tokenizer = std::move(splitting.pre_tokenizer),
                .decoder = {{"type", "ByteLevel"},
@@ -215,35 +242,29 @@ absl::StatusOr<std::vector<ScoredPiece>> ReadPieces(
   return pieces;
 }
 
-absl::StatusOr<Parts> SentencePieceParts(const GgufFile& file,
-                                         const GgufFile::Strings& tokens,
-                                         const std::vector<int64_t>& types) {
-  LOCKSTEP_ASSIGN_OR_RETURN(const auto pieces, ReadPieces(file, tokens, types));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const auto unknown,
-      FindId(file, "tokenizer.ggml.unknown_token_id", tokens.size()));
-  Json model = {{"type", "BPE"},
-                {"fuse_unk", true},
-                {"byte_fallback", absl::c_linear_search(types, kByte)},
-                {"merges", SentencePieceMerges(pieces)}};
-  if (unknown.has_value()) model["unk_token"] = std::string(tokens[*unknown]);
-  const bool space_prefix =
-      FindBool(file, "tokenizer.ggml.add_space_prefix", true);
-  return Parts{.normalizer = SentencePieceNormalizer(space_prefix),
-               .pre_tokenizer = nullptr,
-               .decoder = SentencePieceDecoder(space_prefix),
-               .model = std::move(model),
-               .add_bos_token = true};
+// By tokenizer.ggml.model; Gemma 4's is a name of tokenizer.ggml.pre, too.
+absl::StatusOr<Parts> PartsOf(const GgufFile& file,
+                              const GgufFile::Strings& tokens,
+                              const std::vector<int64_t>& types,
+                              absl::string_view model) {
+  if (model == "llama") {
+    LOCKSTEP_ASSIGN_OR_RETURN(const auto pieces,
+                              ReadPieces(file, tokens, types));
+    return PieceParts(file, tokens, types, SentencePieceMerges(pieces),
+                      /*is_sentencepiece=*/true);
+  }
+  if (model == "gemma4") return MergedParts(file, tokens, types, model);
+  LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view pre,
+                            file.GetString("tokenizer.ggml.pre"));
+  return MergedParts(file, tokens, types, pre);
 }
 
 absl::StatusOr<std::string> TokenizerJson(const GgufFile& file,
                                           const GgufFile::Strings& tokens,
-                                          bool is_sentencepiece) {
+                                          absl::string_view model) {
   LOCKSTEP_ASSIGN_OR_RETURN(const auto types, TokenTypes(file, tokens.size()));
   LOCKSTEP_ASSIGN_OR_RETURN(Tokens read, ReadTokens(tokens, types));
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      Parts parts, is_sentencepiece ? SentencePieceParts(file, tokens, types)
-                                    : ByteLevelParts(file));
+  LOCKSTEP_ASSIGN_OR_RETURN(Parts parts, PartsOf(file, tokens, types, model));
   LOCKSTEP_ASSIGN_OR_RETURN(Json post_processor,
                             PostProcessor(file, tokens, parts.add_bos_token));
   parts.model["vocab"] = std::move(read.vocab);
@@ -283,16 +304,15 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Create(
     const GgufFile& file, const std::optional<std::string>& chat_template) {
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view model,
                             file.GetString("tokenizer.ggml.model"));
-  const bool is_sentencepiece = model == "llama";
-  if (!is_sentencepiece && model != "gpt2") {
+  if (model != "gpt2" && model != "llama" && model != "gemma4") {
     return absl::InvalidArgumentError(absl::StrCat(
         "tokenizer.ggml.model is \"", model,
-        "\", which is not supported; supported are gpt2 and llama."));
+        "\", which is not supported; supported are gpt2, llama and gemma4."));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto* tokens,
                             file.GetStrings("tokenizer.ggml.tokens"));
   LOCKSTEP_ASSIGN_OR_RETURN(const auto json,
-                            TokenizerJson(file, *tokens, is_sentencepiece));
+                            TokenizerJson(file, *tokens, model));
   LOCKSTEP_ASSIGN_OR_RETURN(auto settings, ReadSettings(file, *tokens));
   if (chat_template.has_value()) settings.chat_template = chat_template;
   return HfTokenizer::Create(json, settings);

@@ -13,9 +13,9 @@ namespace lockstep {
 
 // The tokenizer that a GGUF file holds (ggml's docs/gguf.md, "Tokenizer"):
 // tokenizer.ggml.model "gpt2", with one of the splitting rules of
-// gguf_splitting.h, or "llama", SentencePiece's BPE. It is turned into the
-// tokenizer.json that Hugging Face has for the same model, so every id is the
-// same.
+// gguf_splitting.h, "llama", SentencePiece's BPE, or "gemma4", which has its
+// pieces and lists their merges. It is turned into the tokenizer.json that
+// Hugging Face has for the same model, so every id is the same.
 //
 // INVALID_ARGUMENT names the file, the key, and what was expected.
 absl::StatusOr<std::unique_ptr<Tokenizer>> OpenGgufTokenizer(

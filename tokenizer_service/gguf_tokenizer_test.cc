@@ -103,7 +103,18 @@ TEST(GgufTokenizer, ARuleMayHaveSeveralNames) {
                                     {"deepseek-v3", "hunyuan-dense"},
                                     {"deepseek-v3", "joyai-llm"},
                                     {"bloom", "poro-chat"},
-                                    {"bloom", "gpt3-finnish"}}) {
+                                    {"bloom", "gpt3-finnish"},
+                                    {"gpt-2", "jina-es"},
+                                    {"gpt-2", "jina-v2-de"},
+                                    {"gpt-2", "modern-bert"},
+                                    {"smollm", "mellum2"},
+                                    {"llama-bpe", "falcon-h1"},
+                                    {"llama-bpe", "jina-v5-nano"},
+                                    {"gpt-4o", "minimax-m2"},
+                                    {"gpt-4o", "talkie"},
+                                    {"gpt-4o", "granite-embed-multi-97m"},
+                                    {"tiny_aya", "cohere2moe"},
+                                    {"deepseek-v3", "hy_v4"}}) {
     EXPECT_EQ(Encode(Letters(other), "ab a 12"),
               Encode(Letters(name), "ab a 12"))
         << other;
@@ -137,6 +148,31 @@ TEST(GgufTokenizer, MergesPiecesByTheirScores) {
   plain.AddBool("tokenizer.ggml.add_space_prefix", false);
   plain.AddBool("tokenizer.ggml.add_bos_token", false);
   EXPECT_EQ(Encode(plain, "ab a"), (Ids{9, 8}));
+}
+
+// Gemma 4's, by the model's name and by that of a rule.
+TEST(GgufTokenizer, MergesPiecesAsTheFileListsThem) {
+  for (const bool is_named : {true, false}) {
+    GgufWriter writer;
+    writer.AddString("tokenizer.ggml.model", is_named ? "gemma4" : "gpt2");
+    if (!is_named) writer.AddString("tokenizer.ggml.pre", "sarvam-moe");
+    writer.AddStrings("tokenizer.ggml.tokens",
+                      {"<unk>", "<s>", "<0xC3>", "<0xA9>", "\u2581", "a", "b",
+                       "\n", "ab", "\u2581a", "b\n", "\n\n"});
+    writer.AddInts("tokenizer.ggml.token_type",
+                   {2, 3, 6, 6, 1, 1, 1, 1, 1, 1, 1, 1});
+    writer.AddStrings("tokenizer.ggml.merges",
+                      {"a b", "\u2581 a", "b \n", "\n \n"});
+    writer.AddUint("tokenizer.ggml.unknown_token_id", 0);
+    writer.AddUint("tokenizer.ggml.bos_token_id", 1);
+    EXPECT_EQ(Encode(writer, "ab ab a"), (Ids{8, 4, 8, 9}));
+    EXPECT_EQ(Encode(writer, "bb\n\n\n"), (Ids{6, 10, 11}));
+    EXPECT_EQ(Encode(writer, "é"), (Ids{2, 3}));
+    const auto tokenizer = Open(writer);
+    EXPECT_EQ(*(*tokenizer)->Decode({4, 8, 4, 2, 3}, false), " ab é");
+    writer.AddBool("tokenizer.ggml.add_bos_token", true);
+    EXPECT_EQ(Encode(writer, "a"), (Ids{1, 5}));
+  }
 }
 
 TEST(GgufTokenizer, DecodesPiecesAsTheyWereEncoded) {
@@ -204,24 +240,28 @@ TEST(GgufTokenizer, HasTheFilesTemplateAndEndsOfText) {
 }
 
 TEST(GgufTokenizer, NamesWhatItDoesNotSupport) {
-  EXPECT_EQ(
-      Error(Letters("kimi-k2")),
-      "m.gguf: tokenizer.ggml.pre is \"kimi-k2\", which is not supported; "
-      "supported are default, gpt-2, phi-2, gigachat, a.x-4.0, mellum, "
-      "trillion, granite-docling, exaone4, jais, mpt, olmo, smollm, starcoder, "
-      "refact, codeshell, exaone, minerva-7b, command-r, llama-bpe, llama3, "
-      "llama-v3, falcon3, pixtral, midm-2.0, lfm2, dbrx, smaug-bpe, "
-      "chatglm-bpe, glm4, minicpm5, superbpe, qwen2, deepseek-r1-qwen, "
-      "f2llmv2, stablelm2, kormo, "
-      "megrez, hunyuan, solar-open, grok-2, qwen35, bailingmoe, bailingmoe2, "
-      "llada-moe, seed-coder, gpt-4o, llama4, kanana2, tekken, deepseek-llm, "
-      "deepseek-coder, deepseek-v3, hunyuan-dense, joyai-llm, falcon, bloom, "
-      "poro-chat, gpt3-finnish, viking.");
+  EXPECT_EQ(Error(Letters("jina-v1-en")),
+            "m.gguf: tokenizer.ggml.pre is \"jina-v1-en\", which is not "
+            "supported; supported are default, gpt-2, phi-2, gigachat, "
+            "a.x-4.0, mellum, trillion, granite-docling, exaone4, jais, "
+            "jina-es, jina-de, jina-v2-es, jina-v2-de, mpt, olmo, modern-bert, "
+            "smollm, starcoder, refact, codeshell, exaone, minerva-7b, "
+            "mellum2, command-r, llama-bpe, llama3, llama-v3, falcon3, "
+            "pixtral, midm-2.0, falcon-h1, jina-v5-nano, lfm2, dbrx, "
+            "smaug-bpe, chatglm-bpe, glm4, jais-2, minicpm5, superbpe, qwen2, "
+            "deepseek-r1-qwen, f2llmv2, stablelm2, kormo, megrez, hunyuan, "
+            "solar-open, grok-2, ufakzeka, laguna, exaone-moe, qwen35, "
+            "bailingmoe, bailingmoe2, llada-moe, seed-coder, gpt-4o, llama4, "
+            "kanana2, minimax-m2, talkie, granite-embed-multi-97m, tiny_aya, "
+            "cohere2moe, kimi-k2, youtu, tekken, deepseek-llm, deepseek-coder, "
+            "deepseek-v3, hunyuan-dense, joyai-llm, hy_v4, spark2_5, afmoe, "
+            "falcon, bloom, poro-chat, gpt3-finnish, viking, chameleon, "
+            "gemma4, granite-embed-multi-311m, sarvam-moe.");
   GgufWriter writer;
   writer.AddString("tokenizer.ggml.model", "t5");
   EXPECT_EQ(Error(writer),
             "m.gguf: tokenizer.ggml.model is \"t5\", which is not supported; "
-            "supported are gpt2 and llama.");
+            "supported are gpt2, llama and gemma4.");
 }
 
 // A file with one thing wrong: `change` adds what it lacks.

@@ -35,7 +35,7 @@ uint32_t LastId(const json& vocab, const json& added) {
 }
 
 // Ids that the file leaves out get placeholders.
-void AddTokens(const json& vocab, const json& added, bool of_pieces,
+void AddTokens(const json& vocab, const json& added, bool has_scores,
                GgufWriter* writer) {
   const uint32_t last = LastId(vocab, added);
   std::vector<std::string> tokens;
@@ -50,7 +50,7 @@ void AddTokens(const json& vocab, const json& added, bool of_pieces,
   for (const json& token : added) {
     const uint32_t id = token["id"];
     tokens[id] = token["content"];
-    if (of_pieces && !token["special"]) {  // looked for in the text as it is
+    if (has_scores && !token["special"]) {  // looked for in the text as it is
       tokens[id] = absl::StrReplaceAll(tokens[id], {{"\u2581", " "}});
     }
     types[id] = token["special"] ? kControl : kUserDefined;
@@ -94,12 +94,20 @@ GgufWriter TokenizerGguf(const std::string& tokenizer_json,
   GgufWriter writer;
   writer.AddString("general.architecture", "llama");
   const bool of_pieces = model.value("byte_fallback", false);
-  AddTokens(model["vocab"], tokenizer["added_tokens"], of_pieces, &writer);
+  const bool has_scores = of_pieces && pre.empty();
+  AddTokens(model["vocab"], tokenizer["added_tokens"], has_scores, &writer);
   if (of_pieces) {
-    writer.AddString("tokenizer.ggml.model", "llama");
-    writer.AddBool("tokenizer.ggml.add_space_prefix", false);
     writer.AddUint("tokenizer.ggml.unknown_token_id",
                    model["vocab"][model["unk_token"].get<std::string>()]);
+  }
+  if (pre == "gemma4") {
+    writer.AddString("tokenizer.ggml.model", pre);
+    AddMerges(model["merges"], &writer);
+    return writer;
+  }
+  if (has_scores) {
+    writer.AddString("tokenizer.ggml.model", "llama");
+    writer.AddBool("tokenizer.ggml.add_space_prefix", false);
     AddScores(model["vocab"], tokenizer["added_tokens"], model["merges"],
               &writer);
     return writer;

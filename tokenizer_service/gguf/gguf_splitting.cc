@@ -3,196 +3,13 @@
 #include <absl/strings/str_cat.h>
 
 #include <string>
-#include <utility>
+
+#include "tokenizer_service/gguf/splitting_rules.h"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::json;
-
-// The steps that a tokenizer.json knows (pre_tokenizers of Hugging Face's
-// tokenizers); a sequence cuts each piece of the step before. Expressions are
-// Oniguruma's, from the tokenizer.json of the models that brought a name.
-
-Json Split(const std::string& regex) {
-  return {{"type", "Split"},
-          {"pattern", {{"Regex", regex}}},
-          {"behavior", "Isolated"},
-          {"invert", false}};
-}
-
-Json Digits(bool each_alone) {
-  return {{"type", "Digits"}, {"individual_digits", each_alone}};
-}
-
-// Writes bytes as characters; first, if it is to, cuts as GPT-2 does.
-Json ByteLevel(bool cuts) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", true},
-          {"use_regex", cuts}};
-}
-
-Json Sequence(Json steps) {
-  return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
-}
-
-Json SplitBytes(const std::string& regex) {
-  return Sequence({Split(regex), ByteLevel(false)});
-}
-
-Json Gpt2() { return ByteLevel(true); }
-
-// Every digit apart, then GPT-2's rule: a space before a digit stays alone.
-Json Smollm() { return Sequence({Digits(true), ByteLevel(true)}); }
-
-// Numbers in groups of three digits.
-Json Llama3() {
-  return SplitBytes(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-      R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
-
-// Qwen 2 and 3: Llama 3's rule with single digits.
-Json Qwen2() {
-  return SplitBytes(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-      R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
-
-// Qwen 3.5: marks are parts of words.
-Json Qwen35() {
-  return SplitBytes(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N})"
-      R"(| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
-
-// Ling: Qwen 2's rule in other words.
-Json Bailing() {
-  return SplitBytes(R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N})"
-                    R"(| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)");
-}
-
-// Qwen 2's rule, with line breaks apart from punctuation.
-Json SeedCoder() {
-  return SplitBytes(
-      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1})"
-      R"(| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)");
-}
-
-// Llama 3's rule, but that numbers are cut first.
-Json MiniCpm5() {
-  return Sequence(
-      {Split(R"(\p{N}{1,3})"),
-       Split(R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+)"
-             R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"),
-       ByteLevel(false)});
-}
-
-// Words may be joined; numbers are in groups of three digits from their end.
-Json SuperBpe() {
-  return Sequence(
-      {Split(R"(\p{N}+)"), Split(R"((?=(\d{3})+(?!\d)))"), ByteLevel(false)});
-}
-
-// Of words by the case of their letters, with a regex of what may follow them.
-std::string CasedWords(const std::string& ending) {
-  const std::string upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
-  const std::string lower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
-  const std::string before = R"([^\r\n\p{L}\p{N}]?)";
-  return absl::StrCat(before, upper, "*", lower, "+", ending, "|", before,
-                      upper, "+", lower, "*", ending);
-}
-
-constexpr char kAfterWords[] =
-    R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-// GPT-4o and Phi-4-mini.
-Json Gpt4o() {
-  return SplitBytes(absl::StrCat(CasedWords("(?i:'s|'t|'re|'ve|'m|'ll|'d)?"),
-                                 R"(|\p{N}{1,3})", kAfterWords));
-}
-
-// Mistral's since Nemo.
-Json Tekken() {
-  return SplitBytes(absl::StrCat(CasedWords(""), R"(|\p{N})", kAfterWords));
-}
-
-// Chinese and what stands beside it in the tables.
-constexpr char kHan[] = "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+";
-
-// Words, punctuation and so on one after the other, each with a space before.
-Json DeepSeekCoder() {
-  return Sequence({Split("[\r\n]"), Split(R"(\s?\p{L}+)"),
-                   Split(R"(\s?\p{P}+)"), Split(kHan), Digits(true),
-                   ByteLevel(false)});
-}
-
-// Letters that have a case.
-constexpr char kCasedLetters[] =
-    "A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf"
-    "\u01c4-\u0293\u0295-\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d"
-    "\u037f\u0386\u0388-\u038a\u038c\u038e-\u03a1\u03a3-\u03f5"
-    "\u03f7-\u0481\u048a-\u052f\u0531-\u0556\u10a0-\u10c5\u13a0-\u13f5"
-    "\u13f8-\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77"
-    "\u1d79-\u1d9a\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d"
-    "\u1f50-\u1f57\u1f59\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4"
-    "\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-\u1fcc\u1fd0-\u1fd3"
-    "\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4\u1ff6-\u1ffc\u2102\u2107"
-    "\u210a-\u2113\u2115\u2119-\u211d\u2124\u2126\u2128\u212a-\u212d"
-    "\u212f-\u2134\u2139\u213c-\u213f\u2145-\u2149\u214e\u2183\u2184"
-    "\u2c00-\u2c7b\u2c7e-\u2ce4\u2ceb-\u2cee\u2cf2\u2cf3\ua640-\ua66d"
-    "\ua680-\ua69b\ua722-\ua76f\ua771-\ua787\ua78b-\ua78e\uab70-\uabbf"
-    "\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a\uff41-\uff5a"
-    "\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb"
-    "\U00010c80-\U00010cb2\U00010cc0-\U00010cf2\U000118a0-\U000118df"
-    "\U0001e900-\U0001e943";
-
-Json DeepSeekLlm() {
-  return Sequence(
-      {Split("[\r\n]"), Split(absl::StrCat(R"(\s?[)", kCasedLetters, "]+")),
-       Split("\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f"
-             "\u3000-\u3002]+"),
-       Split(R"(\s+$)"), Split(kHan), Digits(true), ByteLevel(false)});
-}
-
-Json DeepSeekV3() {
-  return Sequence(
-      {Split(R"(\p{N}{1,3})"),
-       Split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"),
-       Split(R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+)"
-             R"(|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*)"
-             R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"),
-       ByteLevel(false)});
-}
-
-// The last two see bytes as characters, some of which are numbers.
-Json Falcon() {
-  return Sequence({{{"type", "Punctuation"}, {"behavior", "Contiguous"}},
-                   ByteLevel(true),
-                   Digits(false),
-                   Split("[0-9][0-9][0-9]")});
-}
-
-constexpr char kBloomWords[] = R"( ?[^(\s|[.,!?)"
-                               "\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c"
-                               R"(])]+)";
-
-Json Bloom() { return SplitBytes(kBloomWords); }
-
-// BLOOM's rule, and every digit apart.
-Json Viking() {
-  return Sequence({Split(kBloomWords), Digits(true), ByteLevel(false)});
-}
-
-// What llama.cpp does where its converter knew no rule: as Falcon's, on text.
-Json Default() {
-  return Sequence(
-      {Split(R"([\p{P}$+<=>^~|]+)"),
-       Split(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+)"
-             R"(|\s+(?!\S)|\s+)"),
-       Split(R"(\p{N}+)"), Split("[0-9][0-9][0-9]"), ByteLevel(false)});
-}
 
 // A rule by one of its names.
 struct Row {
@@ -204,67 +21,94 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"default", Default, false, false, false},
-    {"gpt-2", Gpt2, false, false, false},
-    {"phi-2", Gpt2, false, false, false},
-    {"gigachat", Gpt2, false, false, false},
-    {"a.x-4.0", Gpt2, false, false, false},
-    {"mellum", Gpt2, false, false, false},
-    {"trillion", Gpt2, false, false, false},
-    {"granite-docling", Gpt2, false, false, false},
-    {"exaone4", Gpt2, false, false, false},
-    {"jais", Gpt2, false, false, false},
-    {"mpt", Gpt2, true, false, false},
-    {"olmo", Gpt2, true, false, false},
-    {"smollm", Smollm, false, false, false},
-    {"starcoder", Smollm, false, false, false},
-    {"refact", Smollm, false, false, false},
-    {"codeshell", Smollm, false, false, false},
-    {"exaone", Smollm, false, false, false},
-    {"minerva-7b", Smollm, false, false, false},
-    {"command-r", Smollm, true, false, false},
-    {"llama-bpe", Llama3, false, true, true},
-    {"llama3", Llama3, false, true, true},
-    {"llama-v3", Llama3, false, true, true},
-    {"falcon3", Llama3, false, true, true},
-    {"pixtral", Llama3, false, true, true},
-    {"midm-2.0", Llama3, false, true, true},
-    {"lfm2", Llama3, false, false, true},
-    {"dbrx", Llama3, false, false, false},
-    {"smaug-bpe", Llama3, false, false, false},
-    {"chatglm-bpe", Llama3, false, false, false},
-    {"glm4", Llama3, false, false, false},
-    {"minicpm5", MiniCpm5, false, true, false},
-    {"superbpe", SuperBpe, false, false, false},
-    {"qwen2", Qwen2, true, false, false},
-    {"deepseek-r1-qwen", Qwen2, true, false, false},
-    {"f2llmv2", Qwen2, true, false, false},
-    {"stablelm2", Qwen2, true, false, false},
-    {"kormo", Qwen2, false, false, false},
-    {"megrez", Qwen2, false, false, false},
-    {"hunyuan", Qwen2, false, false, false},
-    {"solar-open", Qwen2, false, false, false},
-    {"grok-2", Qwen2, false, false, false},
-    {"qwen35", Qwen35, true, false, false},
-    {"bailingmoe", Bailing, false, false, false},
-    {"bailingmoe2", Bailing, false, false, false},
-    {"llada-moe", Bailing, false, false, false},
-    {"seed-coder", SeedCoder, false, false, false},
-    {"gpt-4o", Gpt4o, false, true, false},
-    {"llama4", Gpt4o, false, true, false},
-    {"kanana2", Gpt4o, false, false, false},
-    {"tekken", Tekken, false, true, true},
-    {"deepseek-llm", DeepSeekLlm, false, false, false},
-    {"deepseek-coder", DeepSeekCoder, false, false, false},
-    {"deepseek-v3", DeepSeekV3, false, false, false},
-    {"hunyuan-dense", DeepSeekV3, false, false, false},
-    {"joyai-llm", DeepSeekV3, false, false, false},
-    {"falcon", Falcon, false, false, false},
-    {"bloom", Bloom, false, false, false},
-    {"poro-chat", Bloom, false, false, false},
-    {"gpt3-finnish", Bloom, false, false, false},
-    {"viking", Viking, false, false, false},
+    {"default", splitting::Default, false, false, false},
+    {"gpt-2", splitting::Gpt2, false, false, false},
+    {"phi-2", splitting::Gpt2, false, false, false},
+    {"gigachat", splitting::Gpt2, false, false, false},
+    {"a.x-4.0", splitting::Gpt2, false, false, false},
+    {"mellum", splitting::Gpt2, false, false, false},
+    {"trillion", splitting::Gpt2, false, false, false},
+    {"granite-docling", splitting::Gpt2, false, false, false},
+    {"exaone4", splitting::Gpt2, false, false, false},
+    {"jais", splitting::Gpt2, false, false, false},
+    {"jina-es", splitting::Gpt2, false, false, false},
+    {"jina-de", splitting::Gpt2, false, false, false},
+    {"jina-v2-es", splitting::Gpt2, false, false, false},
+    {"jina-v2-de", splitting::Gpt2, false, false, false},
+    {"mpt", splitting::Gpt2, true, false, false},
+    {"olmo", splitting::Gpt2, true, false, false},
+    {"modern-bert", splitting::Gpt2, true, false, false},
+    {"smollm", splitting::Smollm, false, false, false},
+    {"starcoder", splitting::Smollm, false, false, false},
+    {"refact", splitting::Smollm, false, false, false},
+    {"codeshell", splitting::Smollm, false, false, false},
+    {"exaone", splitting::Smollm, false, false, false},
+    {"minerva-7b", splitting::Smollm, false, false, false},
+    {"mellum2", splitting::Smollm, false, false, false},
+    {"command-r", splitting::Smollm, true, false, false},
+    {"llama-bpe", splitting::Llama3, false, true, true},
+    {"llama3", splitting::Llama3, false, true, true},
+    {"llama-v3", splitting::Llama3, false, true, true},
+    {"falcon3", splitting::Llama3, false, true, true},
+    {"pixtral", splitting::Llama3, false, true, true},
+    {"midm-2.0", splitting::Llama3, false, true, true},
+    {"falcon-h1", splitting::Llama3, false, true, true},
+    {"jina-v5-nano", splitting::Llama3, false, true, true},
+    {"lfm2", splitting::Llama3, false, false, true},
+    {"dbrx", splitting::Llama3, false, false, false},
+    {"smaug-bpe", splitting::Llama3, false, false, false},
+    {"chatglm-bpe", splitting::Llama3, false, false, false},
+    {"glm4", splitting::Llama3, false, false, false},
+    {"jais-2", splitting::Jais2, false, false, false},
+    {"minicpm5", splitting::MiniCpm5, false, true, false},
+    {"superbpe", splitting::SuperBpe, false, false, false},
+    {"qwen2", splitting::Qwen2, true, false, false},
+    {"deepseek-r1-qwen", splitting::Qwen2, true, false, false},
+    {"f2llmv2", splitting::Qwen2, true, false, false},
+    {"stablelm2", splitting::Qwen2, true, false, false},
+    {"kormo", splitting::Qwen2, false, false, false},
+    {"megrez", splitting::Qwen2, false, false, false},
+    {"hunyuan", splitting::Qwen2, false, false, false},
+    {"solar-open", splitting::Qwen2, false, false, false},
+    {"grok-2", splitting::Qwen2, false, false, false},
+    {"ufakzeka", splitting::UfakZeka, false, false, false},
+    {"laguna", splitting::Laguna, false, false, false},
+    {"exaone-moe", splitting::ExaoneMoe, false, false, false},
+    {"qwen35", splitting::Qwen35, true, false, false},
+    {"bailingmoe", splitting::Bailing, false, false, false},
+    {"bailingmoe2", splitting::Bailing, false, false, false},
+    {"llada-moe", splitting::Bailing, false, false, false},
+    {"seed-coder", splitting::SeedCoder, false, false, false},
+    {"gpt-4o", splitting::Gpt4o, false, true, false},
+    {"llama4", splitting::Gpt4o, false, true, false},
+    {"kanana2", splitting::Gpt4o, false, false, false},
+    {"minimax-m2", splitting::Gpt4o, false, false, false},
+    {"talkie", splitting::Gpt4o, false, false, false},
+    {"granite-embed-multi-97m", splitting::Gpt4o, false, true, false},
+    {"tiny_aya", splitting::TinyAya, false, false, false},
+    {"cohere2moe", splitting::TinyAya, false, false, false},
+    {"kimi-k2", splitting::KimiK2, false, true, false},
+    {"youtu", splitting::Youtu, false, true, false},
+    {"tekken", splitting::Tekken, false, true, true},
+    {"deepseek-llm", splitting::DeepSeekLlm, false, false, false},
+    {"deepseek-coder", splitting::DeepSeekCoder, false, false, false},
+    {"deepseek-v3", splitting::DeepSeekV3, false, false, false},
+    {"hunyuan-dense", splitting::DeepSeekV3, false, false, false},
+    {"joyai-llm", splitting::DeepSeekV3, false, false, false},
+    {"hy_v4", splitting::DeepSeekV3, false, false, false},
+    {"spark2_5", splitting::Spark, false, false, false},
+    {"afmoe", splitting::Afmoe, false, false, false},
+    {"falcon", splitting::Falcon, false, false, false},
+    {"bloom", splitting::Bloom, false, false, false},
+    {"poro-chat", splitting::Bloom, false, false, false},
+    {"gpt3-finnish", splitting::Bloom, false, false, false},
+    {"viking", splitting::Viking, false, false, false},
+    {"chameleon", splitting::Chameleon, false, false, true},
 };
+
+// Gemma 4's: a text is not cut, and in place of its bytes pieces are merged.
+constexpr absl::string_view kPieceNames[] = {
+    "gemma4", "granite-embed-multi-311m", "sarvam-moe"};
 
 }  // namespace
 
@@ -272,10 +116,17 @@ absl::StatusOr<GgufSplitting> FindGgufSplitting(absl::string_view name) {
   std::string names;
   for (const Row& row : kRows) {
     if (row.name == name) {
-      return GgufSplitting{row.is_nfc ? Json{{"type", "NFC"}} : Json(),
-                           row.rule(), row.ignore_merges, row.add_bos_token};
+      return GgufSplitting{
+          .normalizer = row.is_nfc ? Json{{"type", "NFC"}} : Json(),
+          .pre_tokenizer = row.rule(),
+          .ignore_merges = row.ignore_merges,
+          .add_bos_token = row.add_bos_token};
     }
     absl::StrAppend(&names, names.empty() ? "" : ", ", row.name);
+  }
+  for (const absl::string_view of_pieces : kPieceNames) {
+    if (of_pieces == name) return GgufSplitting{.of_pieces = true};
+    absl::StrAppend(&names, ", ", of_pieces);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("tokenizer.ggml.pre is \"", name,

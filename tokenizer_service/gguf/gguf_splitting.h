@@ -17,6 +17,9 @@ struct GgufSplitting {
   bool ignore_merges = false;
   // Where the file does not say.
   bool add_bos_token = false;
+  // It has no pre_tokenizer: texts are pieces as SentencePiece's are
+  // (sentencepiece_json.h), which the file has merges of.
+  bool of_pieces = false;
 };
 
 // INVALID_ARGUMENT lists the names there are.

@@ -6,7 +6,8 @@ name (tokenizer.ggml.pre), over a small vocabulary:
 
 DATA holds tokenizers/NAME/tokenizer.json, as ./lockstep test fetches them: the
 rules that these have are taken from there. The others are written here as the
-tokenizer.json of the models have them. Into FOLDER go tokenizer.json and
+tokenizer.json of the models have them or, of those that could not be had, as
+llama.cpp has them (src/llama-vocab.cpp, llm_tokenizer_bpe). Into FOLDER go tokenizer.json and
 ids.json. The vocabulary is trained on the awkward strings without any rule, so
 that its pieces reach over every place where one could cut.
 """
@@ -56,8 +57,15 @@ def byte_level(cuts=False):
     return {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": cuts}
 
 
-def cased_words():
-    return rf"[^\r\n\p{{L}}\p{{N}}]?{UPPER}*{LOWER}+|[^\r\n\p{{L}}\p{{N}}]?{UPPER}+{LOWER}*"
+def cased_words(ending="", upper=UPPER, lower=LOWER):
+    before = r"[^\r\n\p{L}\p{N}]?"
+    return f"{before}{upper}*{lower}+{ending}|{before}{upper}+{lower}*{ending}"
+
+
+AFTER_CASED_WORDS = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + SPACES
+# DeepSeek V3's, but for what is between punctuation and spaces.
+PUNCTUATED_WORDS = r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+"""
+KANA = "\u3040-\u309f\u30a0-\u30ff"
 
 
 # The steps of each, by the name it is best known by.
@@ -87,7 +95,85 @@ RULES = {
         split(f"{CONTRACTIONS}|{WORDS}" + r"|\p{N}{1}| ?[^\s\p{L}\p{N}" + "\r\n]+|\\s*[\r\n]+" + r"|\s+(?!\S)|\s+"),
         byte_level(),
     ],
-    "tekken": [split(cased_words() + r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + SPACES), byte_level()],
+    "tekken": [split(cased_words() + r"|\p{N}" + AFTER_CASED_WORDS), byte_level()],
+    # Not Chinese characters, which are words of their own: tiktoken's pattern in
+    # Kimi K2's tokenization_kimi.py.
+    "kimi-k2": [
+        split(
+            r"[\p{Han}]+|"
+            + cased_words(
+                f"{CONTRACTIONS}?",
+                r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]",
+                r"[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]",
+            )
+            + r"|\p{N}{1,3}|"
+            + f"{PUNCTUATION}|{SPACES}"
+        ),
+        byte_level(),
+    ],
+    "tiny_aya": [
+        split(r"\d{1,3}(?=(?:\d{3})*\b)"),
+        split(cased_words(f"{CONTRACTIONS}?") + r"|\p{N}{1,3}" + AFTER_CASED_WORDS),
+        byte_level(),
+    ],
+    "youtu": [
+        split(
+            "[\uac00-\ud7a3\u3131-\u318e]+|"
+            "[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|"
+            f"[\u3105-\u312f]+|[\u4e00-\u9fa5{KANA}]+"
+        ),
+        split(cased_words(f"{CONTRACTIONS}?") + r"|\p{N}" + AFTER_CASED_WORDS),
+        byte_level(),
+    ],
+    "exaone-moe": [
+        split(
+            CONTRACTIONS
+            + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]"
+            + r"|\s+(?!\S)|\s+"
+        ),
+        byte_level(),
+    ],
+    "jais-2": [
+        split(
+            f"{CONTRACTIONS}|{WORDS}"
+            + r"|\p{N}{1,3}|"
+            + PUNCTUATION
+            + r"|\s*[\r\n]+|"
+            + "|".join(rf"\s{{{size}}}(?!\S)" for size in ("512", "256", "128", "64", "32", "16", "8", "4", "1,2"))
+            + r"|\s{1}"
+        ),
+        byte_level(),
+    ],
+    "ufakzeka": [split(WORDS + r"|\p{N}|" + f"{PUNCTUATION}|{SPACES}"), byte_level()],
+    "laguna": [
+        split("[^\n]+|[\n]+"),
+        split(f"{CONTRACTIONS}|{WORDS}" + r"|\p{N}|" + f"{PUNCTUATION}|{SPACES}"),
+        byte_level(),
+    ],
+    "chameleon": [
+        split("<sentinel:[0-9]+>"),
+        split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
+        split("([\t\n]|    |  )"),
+        digits(True),
+        {"type": "Punctuation", "behavior": "Isolated"},
+        byte_level(cuts=True),
+    ],
+    "afmoe": [
+        split(r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"),
+        split(
+            "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f\u2f00-\u2fdf"
+            "\u0e40-\u0e7f\u0e80-\u0eff\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+"
+        ),
+        split(PUNCTUATED_WORDS + r"[\r\n]*|" + SPACES),
+        byte_level(),
+    ],
+    "spark2_5": [
+        split(r"\p{N}{1,3}"),
+        split(f"[\u4e00-\u9fa5{KANA}]+"),
+        split(PUNCTUATED_WORDS + r"|[\r\n]|\s+(?!\S)|\s+"),
+        split(r"\p{N}"),
+        byte_level(),
+    ],
     "deepseek-llm": [
         split("[\r\n]"),
         split(rf"\s?[{CASED}]+"),
@@ -127,7 +213,7 @@ RULES = {
 REAL = {"llama-bpe": "llama3_1", "qwen2": "qwen3", "gpt-4o": "gptoss", "deepseek-v3": "deepseek_v3"}
 
 NFC = ("qwen2", "qwen35")
-IGNORE_MERGES = ("llama-bpe", "minicpm5", "gpt-4o", "tekken")
+IGNORE_MERGES = ("llama-bpe", "minicpm5", "gpt-4o", "tekken", "kimi-k2", "youtu")
 
 
 def train():
