@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Writes the model of a Hugging Face folder as a GGUF file.
 
-    convert_to_gguf.py FOLDER OUT.gguf [--pre NAME]
+    convert_to_gguf.py FOLDER OUT.gguf [--pre NAME] [--fuse_gate_up]
 
 Matrices keep their type (F32, F16 or BF16), vectors become F32. A BPE tokenizer
 goes along; of a byte-level one --pre is ggml's name of its pre-tokenizer, gpt-2
-if it is not given. Of other tokenizers there is nothing in the file. Needs
-Python alone. docs/models.md has the architectures.
+if it is not given. Of other tokenizers there is nothing in the file. Experts may
+be tensors of their own or one tensor a layer; with --fuse_gate_up their gates and
+ups become one tensor, as llama.cpp's converter has an option for. Needs Python
+alone. docs/models.md has the architectures.
 """
 
 import argparse
 import array
+import dataclasses
 import json
 import math
 import pathlib
@@ -24,6 +27,15 @@ from gguf_tokens import add_tokens
 from gguf_writer import Writer
 
 GGML_TYPES = {"F32": 0, "F16": 1, "BF16": 30}
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A tensor of a folder or, of one that holds all experts, a matrix of it."""
+
+    name: str
+    shape: tuple
+    first: int = 0  # element
 
 
 class Checkpoint:
@@ -48,15 +60,19 @@ class Checkpoint:
     def type(self, name):
         return self.places[name][2]["dtype"]
 
-    def bytes(self, name):
-        path, start, entry = self.places[name]
-        begin, end = entry["data_offsets"]
-        with open(path, "rb") as file:
-            file.seek(start + begin)
-            return file.read(end - begin)
+    def whole(self, name):
+        return Piece(name, tuple(self.shape(name)))
 
-    def floats(self, name):
-        data, kind = self.bytes(name), self.type(name)
+    def bytes(self, piece):
+        path, start, entry = self.places[piece.name]
+        begin, end = entry["data_offsets"]
+        size = (end - begin) // math.prod(entry["shape"])
+        with open(path, "rb") as file:
+            file.seek(start + begin + piece.first * size)
+            return file.read(math.prod(piece.shape) * size)
+
+    def floats(self, piece):
+        data, kind = self.bytes(piece), self.type(piece.name)
         if kind == "F32":
             return array.array("f", data)
         if kind == "F16":
@@ -77,8 +93,9 @@ def halves_to_neighbours(data, rows, head_dim):
 
 
 class Converter:
-    def __init__(self, folder):
+    def __init__(self, folder, fuses_gate_up):
         self.folder = folder
+        self.fuses = fuses_gate_up
         self.config = json.loads((folder / "config.json").read_text())
         name = self.config["architectures"][0]
         if name not in gguf_names.ARCHITECTURES:
@@ -224,38 +241,60 @@ class Converter:
 
     # Tensors.
 
-    def read(self, name):
-        """The bytes of a tensor as GGUF has them."""
-        shape = self.checkpoint.shape(name)
+    def read(self, piece):
+        """Its bytes as GGUF has them."""
+        name, shape = piece.name, piece.shape
         rotates = re.search(r"self_attn\.[qk]_proj\.", name) and self.arch.neighbours
         if len(shape) == 1 or self.arch.squeezes(name):
-            values = self.checkpoint.floats(name)
+            values = self.checkpoint.floats(piece)
             if self.arch.norm_offset and name.endswith("norm.weight"):
                 values = array.array("f", (1.0 + value for value in values))
             data = values.tobytes()
         else:
-            data = self.checkpoint.bytes(name)
+            data = self.checkpoint.bytes(piece)
         return halves_to_neighbours(data, shape[0], self.head_dim) if rotates else data
 
-    def add_tensor(self, gguf_name, names):
-        """One tensor, or several of one shape on top of each other."""
-        shape, kind = self.checkpoint.shape(names[0]), self.checkpoint.type(names[0])
-        if self.arch.squeezes(names[0]):
+    def add_tensor(self, gguf_name, experts):
+        """Of each expert one piece or several of one shape, on top of each other;
+        of what is not an expert's, one piece of one."""
+        pieces = [piece for of_expert in experts for piece in of_expert]
+        name, shape = pieces[0].name, list(pieces[0].shape)
+        kind = self.checkpoint.type(name)
+        if self.arch.squeezes(name):
             shape = shape[1:]
         if len(shape) == 1:
             kind = "F32"
         if kind not in GGML_TYPES:
-            raise Unsupported(f"{names[0]} of type {kind}")
-        size = math.prod(shape) * len(names) * (4 if kind == "F32" else 2)
-        stacked = shape if len(names) == 1 else [len(names), *shape]
+            raise Unsupported(f"{name} of type {kind}")
+        size = math.prod(shape) * len(pieces) * (4 if kind == "F32" else 2)
+        if len(pieces) > 1:
+            shape = [len(experts), len(pieces) // len(experts) * shape[0], shape[1]]
         self.writer.add_tensor(
-            gguf_name, stacked, GGML_TYPES[kind], size, lambda: b"".join(self.read(name) for name in names)
+            gguf_name, shape, GGML_TYPES[kind], size, lambda: b"".join(self.read(piece) for piece in pieces)
         )
 
     def guesses(self, name):
         """Whether a tensor is of the layers after the last, which are left out."""
         layer = gguf_names.LAYER_NUMBER.fullmatch(name)
         return self.arch.sigmoids and layer and int(layer[1]) >= self.layers
+
+    def parts_of(self, name):
+        """What a tensor becomes: names of GGUF's, numbers of experts, pieces."""
+        fused = gguf_names.FUSED_EXPERTS.fullmatch(name)
+        if not fused:
+            gguf_name, expert = self.arch.name_of(name)
+            if gguf_name is None:
+                raise Unsupported(f"the tensor {name}")
+            return [(gguf_name, expert, self.checkpoint.whole(name))]
+        experts, rows, cols = self.checkpoint.shape(name)
+        projections = ["ffn_gate_exps", "ffn_up_exps"] if fused[2] == "gate_up_proj" else ["ffn_down_exps"]
+        rows //= len(projections)
+        # Of each expert's rows gate's come before up's.
+        places = ((i, projection) for i in range(experts) for projection in projections)
+        return [
+            (f"blk.{fused[1]}.{projection}.weight", i, Piece(name, (rows, cols), place * rows * cols))
+            for place, (i, projection) in enumerate(places)
+        ]
 
     def add_tensors(self):
         groups = {}
@@ -264,12 +303,12 @@ class Converter:
                 continue
             if self.guesses(name):
                 continue
-            gguf_name, expert = self.arch.name_of(name)
-            if gguf_name is None:
-                raise Unsupported(f"the tensor {name}")
-            groups.setdefault(gguf_name, {})[expert] = name
-        for gguf_name, by_expert in groups.items():
-            self.add_tensor(gguf_name, [by_expert[i] for i in sorted(by_expert)])
+            for gguf_name, expert, piece in self.parts_of(name):
+                # Sorted, gate comes before up.
+                group = re.sub("ffn_(gate|up)_exps", "ffn_gate_up_exps", gguf_name) if self.fuses else gguf_name
+                groups.setdefault(group, {}).setdefault(expert, {})[gguf_name] = piece
+        for group, experts in sorted(groups.items()):
+            self.add_tensor(group, [[piece for _, piece in sorted(experts[i].items())] for i in sorted(experts)])
 
     def convert(self, out, pre):
         self.add_sizes()
@@ -297,9 +336,10 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--pre", default="gpt-2")
+    parser.add_argument("--fuse_gate_up", action="store_true")
     flags = parser.parse_args()
     try:
-        Converter(flags.folder).convert(flags.out, flags.pre)
+        Converter(flags.folder, flags.fuse_gate_up).convert(flags.out, flags.pre)
     except Unsupported as error:
         sys.exit(f"{flags.folder}: {error} can not be converted")
 

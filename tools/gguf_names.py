@@ -72,6 +72,8 @@ GLM_MOE_NORMS = {"input_layernorm": "attn_norm", "post_attention_layernorm": "po
 LAYER_NUMBER = re.compile(r"model\.layers\.(\d+)\.(.*)")
 LAYER = re.compile(r"model\.layers\.(\d+)\.(.*)\.(weight|bias)")
 EXPERT = re.compile(r"(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)")
+# All of a layer, as transformers 5 has them in memory.
+FUSED_EXPERTS = re.compile(r"model\.layers\.(\d+)\.mlp\.experts\.(gate_up_proj|down_proj)")
 
 
 @dataclasses.dataclass(frozen=True)

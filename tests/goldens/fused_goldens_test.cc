@@ -7,8 +7,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,19 @@ using ::testing::Not;
 constexpr const char* kMixtures[] = {"dots1",   "glm4_moe",  "glm4_moe_air",
                                      "mixtral", "qwen2_moe", "qwen3_moe"};
 
+constexpr char kTiny[] = "tests/goldens/tiny";
+
+// Writes the model of a folder as GGUF; its bytes.
+std::string Converted(const fs::path& folder, const std::string& flags = "") {
+  const fs::path out = fs::path(::testing::TempDir()) / "converted.gguf";
+  const std::string command = absl::StrCat(
+      "PYTHONDONTWRITEBYTECODE=1 python3 tools/convert_to_gguf.py ",
+      folder.string(), " ", out.string(), " ", flags);
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  std::ifstream file(out, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
 std::string TypeName(const Tensor& tensor) {
   return kernels::DTypeName(tensor.type);
 }
@@ -37,6 +53,16 @@ std::string TypeName(const Tensor& tensor) {
 absl::string_view Bytes(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.bytes.data()),
           tensor.bytes.size()};
+}
+
+void ExpectTheSameModel(const ModelFiles& one, const ModelFiles& other) {
+  EXPECT_EQ(other.fingerprint, one.fingerprint);
+  ASSERT_EQ(other.tensors->Names(), one.tensors->Names());
+  for (const std::string& name : one.tensors->Names()) {
+    const auto a = one.tensors->Get(name), b = other.tensors->Get(name);
+    EXPECT_EQ(b->shape, a->shape) << name;
+    EXPECT_EQ(Bytes(*b), Bytes(*a)) << name;
+  }
 }
 
 // Writes a folder's tensors with experts as transformers has them in memory.
@@ -120,7 +146,7 @@ void WriteFused(const fs::path& from, const fs::path& to, bool is_mixtral) {
 }
 
 TEST(FusedGoldens, AreTheSameModelsAndAnswerAlike) {
-  const fs::path tiny = "tests/goldens/tiny";
+  const fs::path tiny = kTiny;
   const fs::path root = fs::path(::testing::TempDir()) / "fused";
   int models = 0;
   for (const std::string name : kMixtures) {
@@ -137,14 +163,7 @@ TEST(FusedGoldens, AreTheSameModelsAndAnswerAlike) {
     }
     const auto apart = OpenModel(from), fused = OpenModel(to);
     ASSERT_TRUE(apart.ok() && fused.ok()) << fused.status();
-    EXPECT_EQ(fused->fingerprint, apart->fingerprint);
-    ASSERT_EQ(fused->tensors->Names(), apart->tensors->Names());
-    for (const std::string& tensor : apart->tensors->Names()) {
-      const auto one = apart->tensors->Get(tensor);
-      const auto other = fused->tensors->Get(tensor);
-      EXPECT_EQ(other->shape, one->shape) << tensor;
-      EXPECT_EQ(Bytes(*other), Bytes(*one)) << tensor;
-    }
+    ExpectTheSameModel(*apart, *fused);
     ++models;
   }
   GoldenCheckOptions options;
@@ -156,6 +175,29 @@ TEST(FusedGoldens, AreTheSameModelsAndAnswerAlike) {
   // On 1, 2, 3, 4 and 8 ranks, with parts of experts and whole ones, and the
   // same bits.
   EXPECT_EQ(counts->passed, models * (5 + 5 + 1));
+}
+
+// The folder's experts in one tensor or apart; in the file gates and ups in one
+// tensor or apart.
+TEST(FusedGoldens, GgufFilesOfThemAreTheSameModels) {
+  const fs::path root = fs::path(::testing::TempDir()) / "gguf";
+  for (const std::string name : kMixtures) {
+    SCOPED_TRACE(name);
+    const fs::path from = fs::path(kTiny) / name / "bf16", to = root / name;
+    WriteFused(from, to, name == "mixtral");
+    const std::string file = Converted(from);
+    EXPECT_TRUE(Converted(to) == file);
+    const std::string fused = Converted(from, "--fuse_gate_up");
+    EXPECT_TRUE(Converted(to, "--fuse_gate_up") == fused);
+    EXPECT_TRUE(absl::StrContains(fused, ".ffn_gate_up_exps.weight"));
+    EXPECT_FALSE(absl::StrContains(fused, ".ffn_up_exps.weight"));
+    testing::WriteFile(root / "apart.gguf", file);
+    testing::WriteFile(root / "fused.gguf", fused);
+    const auto one = OpenModel(root / "apart.gguf");
+    const auto other = OpenModel(root / "fused.gguf");
+    ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
+    ExpectTheSameModel(*one, *other);
+  }
 }
 
 }  // namespace
