@@ -73,3 +73,9 @@ inline float __uint_as_float(uint32_t bits) {
   return std::bit_cast<float>(bits);
 }
 inline uint32_t __float_as_uint(float x) { return std::bit_cast<uint32_t>(x); }
+
+// Each rounded by itself, where a compiler could make one of two.
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,12 +13,17 @@ struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
 };
 
-// Where a kernel calls a barrier.
+// Where a kernel calls a barrier. One in a header is the same in every object
+// that has a copy of its name.
 struct Site {
   const char* file;
   int line;
 
-  friend bool operator==(const Site&, const Site&) = default;
+  friend bool operator==(const Site& a, const Site& b) {
+    if (a.line != b.line) return false;
+    if (a.file == nullptr || b.file == nullptr) return a.file == b.file;
+    return std::strcmp(a.file, b.file) == 0;
+  }
 };
 
 // The order in which a block's threads run, from one barrier to the next.

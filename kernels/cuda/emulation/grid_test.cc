@@ -103,6 +103,14 @@ TEST(Emulation, DynamicSharedMemoryIsNotANumberAtFirst) {
             "");
 }
 
+TEST(Emulation, ABarriersSiteIsItsFileAndLineInAnyObject) {
+  const std::string copied = "a.h";
+  EXPECT_EQ((Site{"a.h", 3}), (Site{copied.c_str(), 3}));
+  EXPECT_FALSE((Site{"a.h", 3}) == (Site{"a.h", 4}));
+  EXPECT_FALSE((Site{"a.h", 3}) == (Site{"b.h", 3}));
+  EXPECT_FALSE((Site{"a.h", 3}) == (Site{nullptr, 3}));
+}
+
 TEST(Emulation, TellsOfABarrierThatNotAllReach) {
   EXPECT_THAT(RunGrid({3}, {64}, 0,
                       [] {
