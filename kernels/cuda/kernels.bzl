@@ -11,4 +11,12 @@ KERNELS = [
     "rotary",
 ]
 
-KERNEL_LIBRARIES = ["//kernels/cuda:%s" % kernel for kernel in KERNELS]
+SAMPLING_KERNELS = [
+    "adjust",
+    "logprobs",
+    "sample",
+]
+
+SAMPLING_LIBRARIES = ["//kernels/cuda/sampling:%s" % kernel for kernel in SAMPLING_KERNELS]
+
+KERNEL_LIBRARIES = ["//kernels/cuda:%s" % kernel for kernel in KERNELS] + SAMPLING_LIBRARIES

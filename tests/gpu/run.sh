@@ -25,7 +25,8 @@ run() {
 }
 
 shopt -s nullglob
-tests=("$folder"/{kernels/cuda,worker/cuda_engine,tests/goldens}/*_test_gpu)
+tests=("$folder"/{kernels/cuda,worker/cuda_engine}/{,sampling/}*_test_gpu)
+tests+=("$folder"/tests/goldens/*_test_gpu)
 [ ${#tests[@]} -gt 0 ] || {
   echo "There are no tests in $folder; build them first: see the top of $0." >&2
   exit 1
