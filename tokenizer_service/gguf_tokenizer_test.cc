@@ -62,6 +62,18 @@ TEST(GgufTokenizer, SplitsAsTheFileSays) {
   EXPECT_EQ(Encode(Letters("gpt-4o"), "ab a 12"), (Ids{8, 9, 5, 10}));
 }
 
+TEST(GgufTokenizer, ContractionsAreCutOffWhereTheRuleHasThem) {
+  for (const auto& [pre, ids] :
+       {std::pair{"qwen2", Ids{0, 1, 1, 2}}, {"ufakzeka", Ids{0, 1, 3}}}) {
+    GgufWriter writer;
+    writer.AddString("tokenizer.ggml.model", "gpt2");
+    writer.AddString("tokenizer.ggml.pre", pre);
+    writer.AddStrings("tokenizer.ggml.tokens", {"'", "l", "a", "la"});
+    writer.AddStrings("tokenizer.ggml.merges", {"l a"});
+    EXPECT_EQ(Encode(writer, "'lla"), ids) << pre;
+  }
+}
+
 TEST(GgufTokenizer, ARuleMayHaveSeveralNames) {
   for (const auto& [name, other] : {std::pair{"smollm", "starcoder"},
                                     {"smollm", "refact"},
