@@ -14,6 +14,7 @@
 #include "frontend/discovery/make_discovery.h"
 #include "frontend/gateway_metrics.h"
 #include "frontend/grpc/request_parser.h"
+#include "frontend/grpc/stream_watch.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/output_parsing/output_format.h"
 #include "frontend/routing/policy/make_policy.h"
@@ -59,6 +60,13 @@ GroupSetOptions RoutingOf(const GatewayOptions& options,
   routing.tls = security.worker_tls();
   routing.tokenizer_vocabulary_size = tokenizer.info().vocabulary_size;
   return routing;
+}
+
+// A client's patience does not depend on the protocol.
+StreamWatch::Limits StreamLimitsOf(const GatewayOptions& options) {
+  return {.write = options.timeouts.write,
+          .heartbeat = options.timeouts.keep_alive,
+          .total = absl::ToChronoNanoseconds(options.routing.request_timeout)};
 }
 
 }  // namespace
@@ -136,7 +144,8 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
       groups_(RoutingOf(options, *tokenizer, *security_),
               MakeRoutingPolicy(options.routing_policy).value()),
       pipeline_(options.pipeline, tokenizer, &groups_),
-      service_(&pipeline_, &groups_, &security_->access(), &ledger_),
+      service_(&pipeline_, &groups_, &security_->access(), &ledger_,
+               StreamLimitsOf(options_)),
       openai_(&pipeline_, &groups_, &security_->access(),
               [this] { return Readiness(); }) {}
 
@@ -165,6 +174,7 @@ absl::Status Gateway::StartHttp() {
     return openai_.Guard(request);
   };
   options.ledger = &ledger_;
+  options.timeouts = options_.timeouts;
   std::vector<http::Route> routes = openai_.Routes();
   if (metrics_ != nullptr) routes.push_back(MetricsRoute(metrics_));
   LOCKSTEP_ASSIGN_OR_RETURN(http_,

@@ -8,6 +8,7 @@
 
 #include "frontend/discovery/make_discovery.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/http/timeouts.h"
 #include "frontend/routing/group_set.h"
 #include "frontend/security_options.h"
 
@@ -36,6 +37,7 @@ struct GatewayOptions {
   std::string tool_call_parser = "auto";
   std::string reasoning_parser = "auto";
   PipelineOptions pipeline;
+  http::Timeouts timeouts;  // of clients; no flag sets them
   SecurityOptions security;
   absl::Duration drain_timeout;
 

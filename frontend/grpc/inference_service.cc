@@ -66,8 +66,13 @@ absl::string_view AuthorizationOf(const grpc::CallbackServerContext& context) {
 
 InferenceService::InferenceService(Pipeline* pipeline, const GroupSet* groups,
                                    const AccessControl* access,
-                                   RequestLedger* ledger)
-    : pipeline_(pipeline), groups_(groups), access_(access), ledger_(ledger) {}
+                                   RequestLedger* ledger,
+                                   const StreamWatch::Limits& limits)
+    : pipeline_(pipeline),
+      groups_(groups),
+      access_(access),
+      ledger_(ledger),
+      limits_(limits) {}
 
 std::shared_ptr<AccessRecord> InferenceService::Begin(
     const char* method, const grpc::CallbackServerContext& context) const {
@@ -89,12 +94,10 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     record->SetGrpcStatus(grant.status());
     return new RefusedStream<grpc::ByteBuffer>(grant.status());
   }
-  auto* reactor = new GenerateReactor(
-      pipeline_, request->Length(), context,
+  return GenerateReactor::Start(
+      pipeline_, limits_, request->Length(), context,
       [=, this] { return ParseGenerate(*context, *request); },
       {.grant = *std::move(grant), .record = record});
-  reactor->Start();
-  return reactor;
 }
 
 grpc::ServerUnaryReactor* InferenceService::Tokenize(

@@ -6,6 +6,7 @@
 
 #include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/grpc/stream_watch.h"
 #include "frontend/ledger/access_record.h"
 #include "frontend/ledger/request_ledger.h"
 #include "frontend/routing/group_set.h"
@@ -25,9 +26,10 @@ class InferenceService
                       v1::Inference::WithRawCallbackMethod_Embed<
                           v1::Inference::Service>>>>> {
  public:
-  // All must outlive every call.
+  // All must outlive every call. `limits` are those of each stream.
   InferenceService(Pipeline* pipeline, const GroupSet* groups,
-                   const AccessControl* access, RequestLedger* ledger);
+                   const AccessControl* access, RequestLedger* ledger,
+                   const StreamWatch::Limits& limits = {});
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* Generate(
       grpc::CallbackServerContext* context,
@@ -67,6 +69,7 @@ class InferenceService
   const GroupSet* const groups_;
   const AccessControl* const access_;
   RequestLedger* const ledger_;
+  const StreamWatch::Limits limits_;
 };
 
 }  // namespace lockstep

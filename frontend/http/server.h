@@ -19,7 +19,7 @@
 #include "frontend/http/io_thread.h"
 #include "frontend/http/request_reader.h"
 #include "frontend/http/router.h"
-#include "frontend/http/session.h"
+#include "frontend/http/timeouts.h"
 #include "frontend/http/tls_contexts.h"
 #include "frontend/ledger/request_ledger.h"
 

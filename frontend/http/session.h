@@ -3,7 +3,6 @@
 #include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
-#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -18,20 +17,11 @@
 #include "frontend/http/request_gate.h"
 #include "frontend/http/request_reader.h"
 #include "frontend/http/router.h"
+#include "frontend/http/timeouts.h"
 #include "frontend/ledger/access_record.h"
 #include "frontend/ledger/request_ledger.h"
 
 namespace lockstep::http {
-
-struct Timeouts {
-  std::chrono::milliseconds handshake{10'000};   // of TLS
-  std::chrono::milliseconds idle{75'000};        // between two requests
-  std::chrono::milliseconds header{10'000};      // from a request's first byte
-  std::chrono::milliseconds body{60'000};        // from its header's end
-  std::chrono::milliseconds write{30'000};       // that nothing can be written
-  std::chrono::milliseconds keep_alive{15'000};  // of a stream's silence
-  std::chrono::milliseconds linger{2'000};  // for a client to read its refusal
-};
 
 // What the connections of one I/O thread share.
 struct SessionContext {

@@ -24,6 +24,12 @@ absl::Time RoutingTime(SystemClock::time_point time) {
 
 }  // namespace
 
+std::string TooLateMessage(absl::Duration request_timeout) {
+  return absl::StrCat("the answer was not complete after the ",
+                      absl::FormatDuration(request_timeout),
+                      " of --request_timeout.");
+}
+
 RoutedCall::RoutedCall(GroupSet* groups, v1::WorkerGenerateRequest request,
                        CallMetadata metadata, SystemClock::time_point deadline,
                        WorkerCall::Listener* listener)
@@ -223,11 +229,8 @@ absl::Status RoutedCall::Describe(const absl::Status& status,
 
 absl::Status RoutedCall::DescribeDeadline(const absl::Status& status) const {
   if (deadline_ == client_deadline_) return status;
-  return WithMessage(
-      status,
-      absl::StrCat("the answer was not complete after the ",
-                   absl::FormatDuration(groups_->options().request_timeout),
-                   " of --request_timeout."));
+  return WithMessage(status,
+                     TooLateMessage(groups_->options().request_timeout));
 }
 
 bool RoutedCall::MayFollow(const absl::Status& status, FailureKind kind) {

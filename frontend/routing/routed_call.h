@@ -22,6 +22,9 @@
 
 namespace lockstep {
 
+// What a client is told whose answer took longer than an answer may.
+std::string TooLateMessage(absl::Duration request_timeout);
+
 // One request, at one group after another until it has its answer. To its
 // listener it is one WorkerCall: a group that is lost is replaced by another
 // that gives the same bits, and the messages go on where they were.
