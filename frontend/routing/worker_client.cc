@@ -11,12 +11,15 @@ namespace {
 
 constexpr int kFirstReconnectMs = 100;
 constexpr int kMaxReconnectMs = 1000;
+// gRPC's least time between two attempts is the most an attempt has, too; one
+// that is refused is followed by the next as soon as the two above say.
+constexpr int kConnectTimeoutMs = 2000;
 constexpr std::chrono::seconds kAbortTimeout{10};
 
 grpc::ChannelArguments WorkerChannelArguments() {
   grpc::ChannelArguments arguments = ChannelArguments();
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
   // Windows stay small, so that an answer whose client lags behind waits at the
   // worker, which knows its bound, and not in gRPC's memory here.

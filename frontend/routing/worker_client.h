@@ -17,8 +17,9 @@
 namespace lockstep {
 
 // The gateway's connection to one worker group: its leader's address. Any
-// thread. Connects by itself, and again within a second when the worker is
-// back. After its certificates have changed new calls are on a new connection.
+// thread. Connects by itself, within two seconds or anew, and again within a
+// second when the worker is back. After its certificates have changed new calls
+// are on a new connection.
 class WorkerClient {
  public:
   explicit WorkerClient(const std::string& address, const ClientTls& tls = {});

@@ -1,10 +1,20 @@
 #include "frontend/routing/worker_client.h"
 
 #include <absl/strings/match.h>
+#include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
+#include <arpa/inet.h>
+#include <glog/logging.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/error_reason.h"
@@ -115,6 +125,53 @@ TEST(WorkerClient, AWorkerThatIsNotThereIsNamed) {
       reader.end.message(),
       "the worker at " + worker.address() + " is unavailable: "))
       << reader.end;
+}
+
+// Connections come to be, and nobody says a word on them, as on a link that
+// loses packets.
+class SilentListener {
+ public:
+  SilentListener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const as_any = reinterpret_cast<sockaddr*>(&address);
+    CHECK_EQ(bind(fd_, as_any, size), 0);
+    CHECK_EQ(listen(fd_, 100), 0);
+    CHECK_EQ(getsockname(fd_, as_any, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentListener() {
+    for (const int fd : accepted_) close(fd);
+    close(fd_);
+  }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+  // Connections that have been made so far.
+  size_t Count() {
+    for (int fd = 0; (fd = accept(fd_, nullptr, nullptr)) >= 0;) {
+      accepted_.push_back(fd);
+    }
+    return accepted_.size();
+  }
+
+ private:
+  const int fd_;
+  int port_ = 0;
+  std::vector<int> accepted_;
+};
+
+TEST(WorkerClient, AnAttemptToConnectHasTimeToSucceed) {
+  SilentListener listener;
+  WorkerClient client(listener.address());
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::milliseconds(700));
+  EXPECT_FALSE(client.GetModelInfo(&context).ok());
+  EXPECT_EQ(listener.Count(), 1);
 }
 
 TEST(WorkerClient, WordsForEachEnd) {
