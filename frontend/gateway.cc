@@ -18,12 +18,14 @@
 #include "frontend/openai/error_response.h"
 #include "frontend/output_parsing/output_format.h"
 #include "frontend/routing/policy/make_policy.h"
+#include "frontend/routing/routing_clock.h"
 
 namespace lockstep {
 namespace {
 
-// For what has been written to reach the clients. Watchers of the health never
-// leave by themselves, so the server waits for all of it.
+// For what has been written to reach the clients, at least. Over gRPC it has,
+// or its request were still in flight; watchers of the health never leave by
+// themselves, so that server waits for all of it.
 constexpr int kFlushMs = 100;
 
 // For the calls of a connection that is too old for new ones.
@@ -227,6 +229,7 @@ void Gateway::Enter(Phase phase, absl::string_view detail) {
 void Gateway::Drain() { Stop(options_.drain_timeout); }
 
 void Gateway::Stop(absl::Duration grace) {
+  const absl::Time until = RoutingNow() + grace;
   {
     absl::MutexLock lock(&change_mutex_);
     is_draining_ = true;
@@ -249,7 +252,12 @@ void Gateway::Stop(absl::Duration grace) {
     inflight.AwaitIdle(kEndTimeout);
   }
   told_metrics_ = {};  // before the server it asks is none any more
-  if (http_ != nullptr) http_->Shutdown(absl::Milliseconds(kFlushMs));
+  // Of HTTP none is in flight any more once its answer is complete: the clients
+  // have what is left of the time to read it.
+  if (http_ != nullptr) {
+    http_->Shutdown(
+        std::max(absl::Milliseconds(kFlushMs), until - RoutingNow()));
+  }
   server_->Shutdown(kFlushMs);
   // All have been told to end, and their connections are closed.
   inflight.AwaitIdle(absl::InfiniteDuration());

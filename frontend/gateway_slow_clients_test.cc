@@ -1,6 +1,8 @@
 // What becomes of clients that read slowly or not at all, and of those that
 // wait, by the clock; time-outs are scaled down.
 
+#include <absl/strings/str_cat.h>
+#include <absl/synchronization/notification.h>
 #include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -15,6 +17,7 @@
 #include "proto/inference.grpc.pb.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"
+#include "tests/testing/http/raw_connection.h"
 #include "tests/testing/http/scraped.h"
 
 namespace lockstep {
@@ -143,6 +146,38 @@ TEST_F(LimitInAllTest, HoldsInEveryState) {
     AwaitInFlight(0);
     EXPECT_NE(ReadToEnd(unread.get()), grpc::StatusCode::OK);
   }
+}
+
+class PatientTest : public SlowClientsTest {
+ protected:
+  PatientTest()
+      : SlowClientsTest([](GatewayOptions* options) {
+          options->timeouts.write = milliseconds(60'000);
+        }) {}
+};
+
+// Its request is in flight no more, as a worker has no part in it.
+TEST_F(PatientTest, ACompleteAnswerIsReadToItsEndThoughTheGatewayDrains) {
+  worker_.set_script([](const auto& request) { return Much(request, true); });
+  testing::RawConnection client(http_port());
+  const std::string body = R"({"prompt": "hi"})";
+  client.Send(
+      absl::StrCat("POST /v1/completions HTTP/1.1\r\nhost: x\r\n"
+                   "content-type: application/json\r\n"
+                   "content-length: ",
+                   body.size(), "\r\n\r\n", body));
+  worker_.WaitForRequests(1);
+  AwaitInFlight(0);
+  absl::Notification drained;
+  std::thread drain([&] {
+    gateway_->Drain();
+    drained.Notify();
+  });
+  EXPECT_FALSE(drained.WaitForNotificationWithTimeout(absl::Milliseconds(500)));
+  const testing::RawResponse response = client.Read();
+  EXPECT_EQ(response.status, 200);
+  EXPECT_GT(response.body.size(), 8'000'000);
+  drain.join();
 }
 
 class HeartbeatTest : public SlowClientsTest {

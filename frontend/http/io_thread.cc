@@ -76,7 +76,7 @@ void IoThread::Begin(tcp::socket socket, ConnectionLimits::Place place) {
                                            });
   connections_.emplace(session.get(), Connection{session, std::move(place)});
   session->Start();
-  if (is_ending_) session->Drain();
+  if (is_ending_) session->End();
 }
 
 void IoThread::Drain() {
@@ -97,6 +97,7 @@ void IoThread::Shutdown(absl::Duration grace) {
     grace_.async_wait([this](const boost::system::error_code& cancelled) {
       if (!cancelled) ForEach(&Session::Close);
     });
+    ForEach(&Session::End);
     EndIfIdle();
   });
 }

@@ -44,8 +44,8 @@ class IoThread {
              ConnectionLimits::Place place);
 
   void Drain();
-  // Begins; the end comes once the last connection has closed, at the latest
-  // after `grace`.
+  // Begins; the end comes once the last connection has closed, which is when
+  // its answer has gone, at the latest after `grace`.
   void Shutdown(absl::Duration grace);
   void Join();  // once, after Shutdown
 

@@ -70,8 +70,9 @@ class Server {
   // open behind its answer and closes those that are idle.
   void Drain();
 
-  // Accepts no more; returns when every connection is closed. One that has not
-  // ended within `grace` is closed then.
+  // Accepts no more; returns when every connection is closed: at once where
+  // there is no answer to a request that has come whole, else once it has gone,
+  // or after `grace`.
   void Shutdown(absl::Duration grace);
 
  private:

@@ -63,6 +63,11 @@ void Session::Drain() {
   if (exchange_ != nullptr) exchange_->CloseAfter();
 }
 
+void Session::End() {
+  if (exchange_ == nullptr && phase_ != Phase::kLinger) return Close();
+  Drain();
+}
+
 void Session::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;

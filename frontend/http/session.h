@@ -59,8 +59,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
 
   void Start();
-  // Ends once the answer in progress has gone; at once if there is none.
+  // Ends once the answer in progress has gone; at once if it is idle.
   void Drain();
+  // The same, and at once too if a request has not come whole.
+  void End();
   void Close();
 
  private:
