@@ -230,7 +230,7 @@ void Session::Refuse(Refusal refusal) {
 std::shared_ptr<AccessRecord> Session::OpenExchange(bool is_head,
                                                     bool keep_alive) {
   phase_ = Phase::kAnswer;
-  timer_.Clear();
+  if (output_.empty()) timer_.Clear();  // else it is the write's
   Exchange::Facts facts;
   facts.version = reader_->has_header() ? reader_->version() : 11;
   facts.is_head = is_head;
@@ -329,13 +329,13 @@ void Session::Linger() {
 }
 
 void Session::OnDeadline() {
+  if (!output_.empty()) return Close();  // it reads nothing any more
   switch (phase_) {
     case Phase::kHeader:
       return Refuse({408, "the header of the request did not come in time."});
     case Phase::kBody:
       return Refuse({408, "the body of the request did not come in time."});
     case Phase::kAnswer:
-      if (!output_.empty()) return Close();  // it reads nothing any more
       if (exchange_->KeepAlive()) timer_.Set(context_->timeouts.keep_alive);
       return;
     case Phase::kHandshake:
