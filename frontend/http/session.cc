@@ -17,8 +17,9 @@ namespace {
 
 // Of requests that a client sends before it has read the answer to the first.
 constexpr size_t kMaxAheadBytes = 64 << 10;
-// That a refused client may still send until it reads why.
-constexpr size_t kMaxLingerBytes = 1 << 20;
+// Of what a client sends that gets no answer: one that is refused, until it
+// reads why.
+constexpr size_t kMaxIgnoredBytes = 1 << 20;
 
 // The values of all fields of a name, as one list. Two of traceparent are none
 // then, as they should be.
@@ -100,13 +101,13 @@ void Session::OnReadable() {
   if (failure == boost::asio::error::would_block) return AwaitReadable();
   if (failure) return Close();  // the client has gone, or will send no more
   const absl::string_view bytes(context_->scratch, size);
-  if (phase_ == Phase::kLinger) {
-    lingered_bytes_ += size;
-    if (lingered_bytes_ > kMaxLingerBytes) return Close();
+  if (phase_ == Phase::kLinger || (phase_ == Phase::kAnswer && is_last_)) {
+    ignored_bytes_ += size;
+    if (ignored_bytes_ > kMaxIgnoredBytes) return Close();
   } else if (phase_ == Phase::kAnswer) {
     input_.append(bytes.data(), bytes.size());
-    // Reads on when the answer has gone.
-    if (input_.size() > kMaxAheadBytes) return;
+    // Not read any further, it could leave unnoticed.
+    if (input_.size() > kMaxAheadBytes) return Close();
   } else if (input_.empty()) {
     Process(bytes);
   } else {
@@ -230,11 +231,12 @@ void Session::Refuse(Refusal refusal) {
 std::shared_ptr<AccessRecord> Session::OpenExchange(bool is_head,
                                                     bool keep_alive) {
   phase_ = Phase::kAnswer;
+  is_last_ = !keep_alive || context_->draining;
   if (output_.empty()) timer_.Clear();  // else it is the write's
   Exchange::Facts facts;
   facts.version = reader_->has_header() ? reader_->version() : 11;
   facts.is_head = is_head;
-  facts.keep_alive = keep_alive && !context_->draining;
+  facts.keep_alive = !is_last_;
   if (admission_.request_id.empty()) {
     admission_.request_id = MakeRequestId("req");
   }

@@ -115,7 +115,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Admission admission_;
   absl::Time arrived_;
   size_t budgeted_bytes_ = 0;
-  size_t lingered_bytes_ = 0;
+  bool is_last_ = false;  // the request that is answered: more is ignored
+  size_t ignored_bytes_ = 0;
 
   std::shared_ptr<Exchange> exchange_;
   std::string output_;        // being written

@@ -204,5 +204,33 @@ TEST_F(SessionTest, ABodyThatIsLateIsRefusedWhereItsClientReads) {
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 408");
 }
 
+// However much it has sent before.
+TEST_F(SessionTest, AClientThatLeavesIsNoticedWhileItIsAnswered) {
+  for (const bool is_last : {false, true}) {
+    for (const size_t ahead :
+         {0, 10'000, 65'000, 100'000, 500'000, 3'000'000}) {
+      SCOPED_TRACE(absl::StrCat(ahead, is_last ? " behind its last" : ""));
+      wire_.has_left = wire_.is_closed = false;
+      bool is_gone = false;
+      Start();
+      wire_.Send(absl::StrCat("POST /held HTTP/1.1\r\nhost: x\r\n",
+                              is_last ? "connection: close\r\n" : "",
+                              "content-type: application/json\r\n"
+                              "content-length: 2\r\n\r\nhi"));
+      Poll();
+      ASSERT_NE(held_, nullptr);
+      held_->OnGone([&] { is_gone = true; });
+      wire_.Send(std::string(ahead, 'a'));
+      wire_.Leave();
+      Poll();
+      EXPECT_TRUE(is_gone);
+      EXPECT_TRUE(wire_.is_closed);
+      held_ = nullptr;
+      Poll();
+      wire_.sent.clear();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::http
