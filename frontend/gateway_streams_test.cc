@@ -234,6 +234,31 @@ TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
       testing::Scraped(metrics_.Text())["lockstep_gateway_failovers_total"], 3);
 }
 
+TEST_F(GatewayTest, ATrailerTellsSoWhereTheOtherGroupFails) {
+  worker_.Stop();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  worker_.model_info().set_fingerprint("bits");
+  worker_.set_script([](const v1::WorkerGenerateRequest& request) {
+    FakeAnswer answer = Say(request, "ab");
+    answer.messages.resize(2);  // accepted, and a token
+    answer.status = request.resume_token_ids_size() == 0
+                        ? absl::UnavailableError("lost.")
+                        : absl::InvalidArgumentError("too long.");
+    return answer;
+  });
+  worker_.Start();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::SERVING);
+  grpc::ClientContext context;
+  const auto stream = stub_->Generate(&context, TextRequest());
+  v1::GenerateResponse message;
+  while (stream->Read(&message)) continue;
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto failovers = trailers.find(kFailoversTrailer);
+  ASSERT_NE(failovers, trailers.end());
+  EXPECT_EQ(failovers->second, "1");
+}
+
 TEST_F(GatewayTest, BytesThatAreNoTextAreRefusedNamingTheField) {
   const std::string bytes =
       "\x1a\x03"

@@ -60,7 +60,7 @@ class EmbedBatch::Part : private ResponseSink {
   void OnSummary(SummaryEvent event) override {
     batch_->OnPartEnd(input_, absl::OkStatus(), event);
   }
-  void OnError(absl::Status status) override {
+  void OnError(absl::Status status, int /*failovers*/) override {
     batch_->OnPartEnd(input_, status, {});
   }
   void AwaitRoom(std::function<void()> resume) override { resume(); }

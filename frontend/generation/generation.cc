@@ -249,7 +249,7 @@ void Generation::End(const absl::Status& status) {
                            record.usage.cached_tokens());
   SpendTokens(answer_.completion_tokens());
   caller_.grant = nullptr;
-  if (!status.ok()) return sink_->OnError(status);
+  if (!status.ok()) return sink_->OnError(status, failovers_);
   SummaryEvent summary = answer_.summary();
   summary.failovers = failovers_;
   sink_->OnSummary(std::move(summary));

@@ -73,7 +73,8 @@ class ResponseSink {
   // For those who ask for one.
   virtual void OnEmbedding(v1::Embedding /*embedding*/) {}
   virtual void OnSummary(SummaryEvent event) = 0;
-  virtual void OnError(absl::Status status) = 0;
+  // `failovers` as SummaryEvent has them.
+  virtual void OnError(absl::Status status, int failovers) = 0;
 
   // Back-pressure: calls `resume` once, now or when the reader has caught up or
   // has gone. The caller produces nothing before.

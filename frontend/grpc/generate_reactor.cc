@@ -70,16 +70,19 @@ void GenerateReactor::OnFinish(FinishEvent event) {
 }
 
 void GenerateReactor::OnSummary(SummaryEvent event) {
-  if (event.failovers > 0) {
-    context_->AddTrailingMetadata(kFailoversTrailer,
-                                  absl::StrCat(event.failovers));
-  }
+  TellFailovers(event.failovers);
   Write(ToResponse(std::move(event)));
   FinishAfterWrites(absl::OkStatus());
 }
 
-void GenerateReactor::OnError(absl::Status status) {
+void GenerateReactor::OnError(absl::Status status, int failovers) {
+  TellFailovers(failovers);
   FinishAfterWrites(std::move(status));
+}
+
+void GenerateReactor::TellFailovers(int failovers) {
+  if (failovers == 0) return;
+  context_->AddTrailingMetadata(kFailoversTrailer, absl::StrCat(failovers));
 }
 
 void GenerateReactor::Write(const v1::GenerateResponse& response) {

@@ -66,9 +66,10 @@ class GenerateReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   void OnDelta(DeltaEvent event) override;
   void OnFinish(FinishEvent event) override;
   void OnSummary(SummaryEvent event) override;
-  void OnError(absl::Status status) override;
+  void OnError(absl::Status status, int failovers) override;
   void AwaitRoom(std::function<void()> resume) override;
 
+  void TellFailovers(int failovers);
   void HangUp(const absl::Status& why);
   void Write(const v1::GenerateResponse& response);
   // The message that is to be written now; null: another is being written.

@@ -84,7 +84,7 @@ class GenerateCall::Part : private ResponseSink {
   void OnSummary(SummaryEvent event) override {
     call_->OnPartEnd(absl::OkStatus(), &event);
   }
-  void OnError(absl::Status status) override {
+  void OnError(absl::Status status, int /*failovers*/) override {
     call_->OnPartEnd(status, nullptr);
   }
   void AwaitRoom(std::function<void()> resume) override {

@@ -34,7 +34,7 @@ class RecordingSink : public ResponseSink {
     summary = std::move(event);
     ended.Notify();
   }
-  void OnError(absl::Status status) override {
+  void OnError(absl::Status status, int /*failovers*/) override {
     error = std::move(status);
     ended.Notify();
   }
