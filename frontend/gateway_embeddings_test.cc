@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/health.pb.h"
 #include "proto/inference.pb.h"
 #include "tests/testing/fake_worker.h"
 #include "tests/testing/gateway_test_fixture.h"
@@ -128,6 +129,25 @@ TEST_F(GatewayEmbeddingsTest, GrpcNamesFieldValueAndLimit) {
   EXPECT_THAT(EmbedByGrpc(request, &response).error_message(),
               HasSubstr("truncate_prompt_tokens is 101"));
   request.set_truncate_prompt_tokens(10);
+  EXPECT_TRUE(EmbedByGrpc(request, &response).ok());
+}
+
+TEST_F(GatewayEmbeddingsTest, GrpcRefusesWhatNoMessageHoldsBeforeItIsComputed) {
+  worker_.Stop();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
+  worker_.model_info().mutable_embedding()->set_dimensions(10'000);
+  worker_.Start();
+  WaitForHealth(grpc::health::v1::HealthCheckResponse::SERVING);
+  v1::EmbedRequest request;
+  for (int i = 0; i < 2000; ++i) request.add_inputs()->set_text("hi");
+  v1::EmbedResponse response;
+  const grpc::Status status = EmbedByGrpc(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(),
+            "inputs holds 2000 inputs of 10000 values each, but an answer has "
+            "at most 67108864 bytes; send at most 1677 at a time.");
+  EXPECT_TRUE(worker_.requests().empty());
+  request.mutable_embedding()->set_dimensions(10);
   EXPECT_TRUE(EmbedByGrpc(request, &response).ok());
 }
 

@@ -177,6 +177,15 @@ absl::Status CheckEmbedSpec(const EmbedSpec& spec) {
   return absl::OkStatus();
 }
 
+size_t NumValues(const EmbedSpec& spec) {
+  const size_t all = spec.each.model.embedding->dimensions();
+  const v1::EmbeddingParams params =
+      spec.each.embedding.value_or(v1::EmbeddingParams());
+  // What is too many is the worker's to refuse.
+  return params.has_dimensions() ? std::min<size_t>(all, params.dimensions())
+                                 : all;
+}
+
 absl::Status CheckToolNames(absl::string_view field,
                             absl::Span<const std::string> names) {
   if (names.size() > kMaxTools) {

@@ -47,6 +47,10 @@ absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model);
 // UNIMPLEMENTED where the model makes no embeddings.
 absl::Status CheckEmbedSpec(const EmbedSpec& spec);
 
+// Of an embedding of each input, as the request wants it or the model makes it.
+// REQUIRES: CheckEmbedSpec.
+size_t NumValues(const EmbedSpec& spec);
+
 absl::Status CheckTokenIds(absl::string_view field,
                            absl::Span<const uint32_t> ids,
                            const ServedModel& model);

@@ -1,5 +1,6 @@
 #include "frontend/grpc/inference_service.h"
 
+#include <absl/strings/str_cat.h>
 #include <absl/strings/str_replace.h>
 #include <absl/strings/strip.h>
 #include <absl/time/clock.h>
@@ -7,12 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "common/grpc_server.h"
 #include "common/grpc_status.h"
 #include "common/request_id.h"
 #include "common/status_macros.h"
 #include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
+#include "frontend/generation/spec_check.h"
 #include "frontend/grpc/embed_call.h"
 #include "frontend/grpc/generate_reactor.h"
 #include "frontend/grpc/request_parser.h"
@@ -52,6 +55,23 @@ absl::Status TakeRequestId(const grpc::CallbackServerContext& context,
   LOCKSTEP_RETURN_IF_ERROR(CheckRequestId(kRequestIdMetadata, id));
   if (!request->has_request_id()) request->set_request_id(id);
   return absl::OkStatus();
+}
+
+// As protobuf writes it, and the lengths before it; and all else there is.
+constexpr size_t kBytesOfValue = 4;
+constexpr size_t kBytesAround = 16;
+constexpr size_t kBytesOfRest = 1024;
+
+// Before it is computed: a message that is too large is sent to nobody.
+absl::Status CheckAnswerFits(const EmbedSpec& spec) {
+  const size_t values = NumValues(spec);
+  const size_t bytes_each = kBytesOfValue * values + kBytesAround;
+  const size_t most = (kMaxMessageBytes - kBytesOfRest) / bytes_each;
+  if (spec.inputs.size() <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("inputs holds ", spec.inputs.size(), " inputs of ", values,
+                   " values each, but an answer has at most ", kMaxMessageBytes,
+                   " bytes; send at most ", most, " at a time."));
 }
 
 // Empty where there is none.
@@ -206,6 +226,7 @@ absl::StatusOr<EmbedSpec> InferenceService::ParseEmbed(
   LOCKSTEP_RETURN_IF_ERROR(TakeRequestId(context, &message));
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
   LOCKSTEP_ASSIGN_OR_RETURN(EmbedSpec spec, ParseEmbedRequest(message, model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAnswerFits(spec));
   spec.each.deadline = context.deadline();
   return spec;
 }
