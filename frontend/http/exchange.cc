@@ -14,6 +14,10 @@ Exchange::Exchange(Facts facts, std::function<void()> wake)
       wake_(std::move(wake)),
       keep_alive_(facts_.keep_alive) {}
 
+Exchange::~Exchange() {
+  if (facts_.room != nullptr) facts_.room->budget.Give(held_bytes_);
+}
+
 std::shared_ptr<ResponseWriter> Exchange::WriterOf(
     std::shared_ptr<Exchange> exchange) {
   ResponseWriter* const writer = exchange.get();
@@ -28,10 +32,13 @@ void Exchange::AddFields(Response* response) const {
 }
 
 void Exchange::Send(Response response) {
-  AddFields(&response);
   std::function<void()> dropped;
   absl::MutexLock lock(&mutex_);
   if (started_) return;
+  if (!facts_.is_head && !HoldLocked(response.body.size())) {
+    response = facts_.room->full;
+  }
+  AddFields(&response);
   started_ = ended_ = true;
   NoteStatus(response.status);
   dropped = std::exchange(on_gone_, nullptr);
@@ -41,6 +48,20 @@ void Exchange::Send(Response response) {
   framing.keep_alive = keep_alive_;
   Append(FormatHead(response, framing, facts_.request_id, std::time(nullptr)));
   if (!facts_.is_head) Append(response.body);
+}
+
+bool Exchange::Hold(size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  return HoldLocked(bytes);
+}
+
+bool Exchange::HoldLocked(size_t bytes) {
+  if (facts_.room == nullptr || detached_) return true;
+  if (bytes <= kMaxBufferedBytes + held_bytes_) return true;
+  const size_t more = bytes - kMaxBufferedBytes - held_bytes_;
+  if (!facts_.room->budget.TryTake(more)) return false;
+  held_bytes_ += more;
+  return true;
 }
 
 void Exchange::StartStream(Response head, std::string keep_alive) {
@@ -137,6 +158,9 @@ void Exchange::Detach() {
     if (!started_) NoteStatus(AccessRecord::kClientGone);
     pending_.clear();
     resumes.swap(resumes_);
+    if (facts_.room != nullptr) {
+      facts_.room->budget.Give(std::exchange(held_bytes_, 0));
+    }
     gone = std::exchange(on_gone_, nullptr);
   }
   if (gone != nullptr) gone();

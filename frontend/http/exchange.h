@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "frontend/http/byte_budget.h"
 #include "frontend/http/message.h"
 #include "frontend/http/response_writer.h"
 #include "frontend/ledger/access_record.h"
@@ -31,6 +33,16 @@ inline constexpr size_t kMaxBufferedBytes = 256 << 10;
 // handler until it has nothing more to say. Any thread.
 class Exchange : public ResponseWriter {
  public:
+  // A bound on answers that are held as a whole, of those above
+  // kMaxBufferedBytes, which each may have.
+  struct Room {
+    Room(size_t bytes, Response when_full)
+        : budget(bytes), full(std::move(when_full)) {}
+
+    ByteBudget budget;
+    const Response full;  // in the place of one that it has no room for
+  };
+
   struct Facts {
     int version = 11;
     bool is_head = false;    // the answer has no body
@@ -39,17 +51,20 @@ class Exchange : public ResponseWriter {
     Fields fields = {};  // of the answer, besides the handler's
     // Is told the status; may be null.
     std::shared_ptr<AccessRecord> access = nullptr;
+    std::shared_ptr<Room> room = nullptr;  // null: there is no bound
   };
 
   // `wake` is called with the lock held whenever there may be something to
   // Take, not after Detach: it only posts.
   Exchange(Facts facts, std::function<void()> wake);
+  ~Exchange() override;
 
   // For the handler; answers 500 if it is dropped without an answer.
   static std::shared_ptr<ResponseWriter> WriterOf(
       std::shared_ptr<Exchange> exchange);
 
   void Send(Response response) override;
+  bool Hold(size_t bytes) override;
   void StartStream(Response head, std::string keep_alive) override;
   void Write(absl::string_view bytes) override;
   void End(After after) override;
@@ -76,6 +91,7 @@ class Exchange : public ResponseWriter {
 
  private:
   void AddFields(Response* response) const;
+  bool HoldLocked(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteStatus(int status);
   void Append(absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendFramed(absl::string_view bytes)
@@ -91,6 +107,7 @@ class Exchange : public ResponseWriter {
   absl::Mutex mutex_;
   std::string pending_ ABSL_GUARDED_BY(mutex_);
   size_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // taken from the budget
   bool keep_alive_ ABSL_GUARDED_BY(mutex_);
   bool chunked_ ABSL_GUARDED_BY(mutex_) = false;
   std::string keep_alive_bytes_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "frontend/http/message.h"
+
 namespace lockstep::http {
 namespace {
 
@@ -43,6 +45,45 @@ TEST_F(ExchangeTest, AHeadHasNoBody) {
   exchange->Send({200, {}, "body"});
   EXPECT_TRUE(absl::StrContains(exchange->Take().bytes, "content-length: 4"));
   EXPECT_EQ(exchange->Take().bytes, "");
+}
+
+TEST_F(ExchangeTest, LargeAnswersHaveABoundTogether) {
+  Exchange::Facts facts;
+  facts.room =
+      std::make_shared<Exchange::Room>(1000, Response{503, {}, "full"});
+  const auto has_room = [&](size_t bytes) {
+    const bool has = facts.room->budget.TryTake(bytes);
+    if (has) facts.room->budget.Give(bytes);
+    return has;
+  };
+  const std::string small(kMaxBufferedBytes, 'a');
+  const std::string large(kMaxBufferedBytes + 600, 'a');
+  const auto status = [](const auto& exchange) {
+    return exchange->Take().bytes.substr(9, 3);
+  };
+  const auto first = Make(facts);
+  first->Send({200, {}, large});
+  EXPECT_EQ(status(first), "200");
+  EXPECT_FALSE(has_room(401));
+  auto second = Make(facts);
+  EXPECT_TRUE(second->Hold(kMaxBufferedBytes));
+  EXPECT_TRUE(second->Hold(kMaxBufferedBytes + 300));
+  EXPECT_TRUE(second->Hold(kMaxBufferedBytes + 400));
+  EXPECT_FALSE(second->Hold(kMaxBufferedBytes + 401));
+  second->Send({200, {}, small});  // whatever was held
+  EXPECT_EQ(status(second), "200");
+  const auto third = Make(facts);
+  third->Send({200, {}, large});
+  EXPECT_EQ(status(third), "503");
+  first->Detach();  // it has gone, or its client has
+  EXPECT_TRUE(has_room(600));
+  EXPECT_FALSE(has_room(601));
+  second = nullptr;
+  EXPECT_TRUE(has_room(1000));
+  const auto fourth = Make(facts);
+  fourth->Detach();
+  EXPECT_TRUE(fourth->Hold(1 << 30));  // nobody waits for it
+  EXPECT_TRUE(has_room(1000));
 }
 
 TEST_F(ExchangeTest, StreamsInChunksOrUntilTheConnectionCloses) {

@@ -2,6 +2,7 @@
 
 #include <absl/strings/string_view.h>
 
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -21,7 +22,13 @@ class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
 
+  // A large one counts towards a bound on those that are held; another answer
+  // goes out instead where there is no room for it.
   virtual void Send(Response response) = 0;
+
+  // The handler keeps so many bytes, in all, of what it will send: they count
+  // towards that bound from now on. False where there is no room for them.
+  virtual bool Hold(size_t bytes) = 0;
 
   // The head goes out at once. `keep_alive` is written whenever nothing else
   // was for a while, so that no proxy thinks the stream dead; it must be

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "frontend/http/exchange.h"
 
 namespace lockstep::http {
 namespace {
@@ -67,6 +68,11 @@ Server::Server(const ServerOptions& options, std::vector<Route> routes)
       connections_(options.max_connections,
                    options.max_connections_per_address) {
   if (options_.tls != nullptr) tls_.emplace(options_.tls);
+  const auto answers = std::make_shared<Exchange::Room>(
+      options_.max_answer_bytes,
+      options_.render({503,
+                       "the server holds too many large answers already; try "
+                       "again later."}));
   for (int i = 0; i < options_.threads; ++i) {
     SessionContext context;
     context.router = &router_;
@@ -76,6 +82,7 @@ Server::Server(const ServerOptions& options, std::vector<Route> routes)
     context.render = options_.render;
     context.guard = options_.guard;
     context.bodies = &bodies_;
+    context.answers = answers;
     context.ledger = options_.ledger;
     threads_.push_back(
         std::make_unique<IoThread>(absl::StrCat("http-", i), std::move(context),

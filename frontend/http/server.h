@@ -38,6 +38,8 @@ struct ServerOptions {
   RequestLimits limits;
   // Of all bodies that are being read.
   size_t max_body_bytes = size_t{512} << 20;
+  // Of all answers that are held as a whole: see Exchange::Room.
+  size_t max_answer_bytes = size_t{512} << 20;
   Timeouts timeouts;
   std::function<Response(const Refusal& refusal)> render;
   std::function<Refusal(const Request& request)> guard;  // see SessionContext

@@ -168,7 +168,7 @@ bool Session::OnHeader() {
   timer_.Set(context_->timeouts.body);
   if (reader_->expects_continue()) {
     output_ += "HTTP/1.1 100 Continue\r\n\r\n";
-    WriteSome();
+    BeginWrite();
   }
   return true;
 }
@@ -245,6 +245,7 @@ std::shared_ptr<AccessRecord> Session::OpenExchange(bool is_head,
     facts.fields = context_->cross_origin->AnswerFields(reader_->request());
   }
   facts.access = EnterIntoLedger();
+  facts.room = context_->answers;
   const std::shared_ptr<AccessRecord> access = facts.access;
   const auto wake = [executor = stream_->executor(), weak = weak_from_this()] {
     boost::asio::post(executor, [weak] {
@@ -283,11 +284,16 @@ void Session::Flush() {
   }
   output_ = std::move(output.bytes);
   counted_ = true;
+  BeginWrite();
+}
+
+void Session::BeginWrite() {
+  timed_bytes_ = 0;
+  timer_.Set(context_->timeouts.write);
   WriteSome();
 }
 
 void Session::WriteSome() {
-  timer_.Set(context_->timeouts.write);
   stream_->WriteSome(
       absl::string_view(output_).substr(written_bytes_),
       [self = shared_from_this()](const Error& failure, size_t bytes) {
@@ -299,9 +305,16 @@ void Session::OnWritten(const Error& failure, size_t bytes) {
   if (phase_ == Phase::kClosed) return;
   if (failure) return Close();
   written_bytes_ += bytes;
+  timed_bytes_ += bytes;
   if (counted_) exchange_->OnWritten(bytes);
   if (phase_ == Phase::kClosed) return;
-  if (written_bytes_ < output_.size()) return WriteSome();
+  if (written_bytes_ < output_.size()) {
+    // One that takes less is as good as gone.
+    if (timed_bytes_ >= context_->timeouts.least_write_bytes) {
+      return BeginWrite();
+    }
+    return WriteSome();
+  }
   output_.clear();
   written_bytes_ = 0;
   counted_ = false;

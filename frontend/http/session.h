@@ -33,9 +33,10 @@ struct SessionContext {
   std::function<Response(const Refusal& refusal)> render;
   // Whether a request for a route is refused by its header; null: never.
   std::function<Refusal(const Request& request)> guard;
-  ByteBudget* bodies;     // of requests that are being read
-  RequestLedger* ledger;  // of all requests; may be null
-  char* scratch;          // what is read passes through it
+  ByteBudget* bodies;                       // of requests that are being read
+  std::shared_ptr<Exchange::Room> answers;  // null: there is no bound on them
+  RequestLedger* ledger;                    // of all requests; may be null
+  char* scratch;                            // what is read passes through it
   size_t scratch_bytes;
   bool draining = false;
 };
@@ -96,6 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<AccessRecord> EnterIntoLedger() const;
 
   void Flush();
+  void BeginWrite();
   void WriteSome();
   void OnWritten(const Error& failure, size_t bytes);
   void OnAnswered(bool closes);
@@ -121,6 +123,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Exchange> exchange_;
   std::string output_;        // being written
   size_t written_bytes_ = 0;  // of output_
+  size_t timed_bytes_ = 0;    // of them, since the time of the write began
   bool counted_ = false;      // output_ is the exchange's
 };
 

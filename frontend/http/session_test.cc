@@ -10,6 +10,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -35,6 +36,7 @@ struct Wire {
   std::string sent;  // by the client, and not read yet
   bool has_left = false;
   size_t takes = 1 << 30;  // bytes that the client will still take
+  size_t drip = 0;         // not 0: so many of them in ten milliseconds
   std::string written;
   bool is_closed = false;
   ByteStream::Done readable;
@@ -87,6 +89,7 @@ class WireStream : public ByteStream {
       return;
     }
     wire_->takes -= size;
+    if (wire_->drip > 0) return Drip(bytes, std::move(done));
     wire_->written.append(bytes.data(), size);
     boost::asio::post(wire_->io,
                       [size, done = std::move(done)] { done({}, size); });
@@ -94,6 +97,7 @@ class WireStream : public ByteStream {
   void ShutdownSend(Error*) override {}
   void Close() override {
     wire_->is_closed = true;
+    timer_.cancel();
     const Error gone = boost::asio::error::operation_aborted;
     boost::asio::post(wire_->io,
                       [gone, read = std::exchange(wire_->readable, nullptr),
@@ -104,7 +108,17 @@ class WireStream : public ByteStream {
   }
 
  private:
+  void Drip(absl::string_view bytes, Written done) {
+    const size_t size = std::min(bytes.size(), wire_->drip);
+    wire_->written.append(bytes.data(), size);
+    timer_.expires_after(milliseconds(10));
+    timer_.async_wait([size, done = std::move(done)](const Error& failure) {
+      done(failure, size);
+    });
+  }
+
   Wire* const wire_;
+  boost::asio::steady_timer timer_{wire_->io};
 };
 
 class SessionTest : public ::testing::Test {
@@ -139,6 +153,8 @@ class SessionTest : public ::testing::Test {
     wire_.io.poll();
   }
 
+  static constexpr size_t kLarge = 1'000'000;
+
   Wire wire_;
   std::shared_ptr<ResponseWriter> held_;
   const Router router_{
@@ -147,6 +163,10 @@ class SessionTest : public ::testing::Test {
           writer->Send({200, {}, request.body});
         },
         "application/json"},
+       {"GET", "/large",
+        [](Request, auto writer) {
+          writer->Send({200, {}, std::string(kLarge, 'a')});
+        }},
        {"POST", "/held", [this](Request, auto writer) { held_ = writer; },
         "application/json"}}};
   const CrossOrigin cross_origin_{{}};
@@ -188,6 +208,26 @@ TEST_F(SessionTest, NoWriteIsWithoutADeadline) {
     held_ = nullptr;
     Poll();
     wire_.sent.clear();
+  }
+}
+
+// However often it takes a little.
+TEST_F(SessionTest, AClientThatReadsTooSlowlyIsClosed) {
+  context_.timeouts.write = milliseconds(500);
+  context_.timeouts.idle = milliseconds(10);
+  context_.timeouts.least_write_bytes = 60'000;
+  for (const size_t drip : {1'000, 60'000}) {
+    SCOPED_TRACE(drip);
+    wire_.drip = drip;
+    wire_.written.clear();
+    wire_.is_closed = false;
+    Start();
+    wire_.Send("GET /large HTTP/1.1\r\nhost: x\r\n\r\n");
+    Run();
+    EXPECT_TRUE(wire_.is_closed);
+    EXPECT_EQ(wire_.written.substr(0, 12), "HTTP/1.1 200");
+    EXPECT_EQ(wire_.written.size() > kLarge, drip == 60'000)
+        << wire_.written.size();
   }
 }
 

@@ -19,6 +19,8 @@ void AnswerWriter::OnAccepted(size_t prompt, AcceptedEvent event) {
 }
 
 void AnswerWriter::OnDelta(size_t prompt, DeltaEvent event) {
+  Keep(event);
+  if (!failure_.ok()) return;
   ShowAll(prompt, prompts_[prompt].OnDelta(std::move(event)));
 }
 

@@ -2,6 +2,8 @@
 
 #include <absl/status/status.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -39,6 +41,9 @@ class AnswerWriter {
   virtual void Complete() = 0;
   virtual void Fail(const absl::Status& status) = 0;
 
+  // Why it can not go on, or OK; then there is a Fail.
+  const absl::Status& failure() const { return failure_; }
+
   // Of the prompts that workers have accepted so far.
   uint32_t prompt_tokens() const { return usage_.prompt_tokens; }
 
@@ -48,6 +53,8 @@ class AnswerWriter {
  protected:
   // The first prompt was accepted by a worker.
   virtual void Begin() {}
+  // Of what is kept until Complete, before it is shown.
+  virtual void Keep(const DeltaEvent& /*event*/) {}
   virtual void Show(size_t prompt, Piece piece) = 0;
 
   size_t ChoiceOf(size_t prompt, uint32_t index) const {
@@ -61,6 +68,7 @@ class AnswerWriter {
   const std::shared_ptr<http::ResponseWriter> writer_;
   UsageSums usage_;    // so far; final in Complete
   int failovers_ = 0;  // likewise
+  absl::Status failure_;
 
  private:
   void ShowAll(size_t prompt, std::vector<Piece> pieces);

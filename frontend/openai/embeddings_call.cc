@@ -54,11 +54,16 @@ void StartEmbeddingsCall(Pipeline* pipeline, http::Request request,
   };
   const auto call = std::make_shared<Call>();
   call->request = std::move(request);
-  const auto parse_once = [call, parse]() -> absl::StatusOr<EmbedSpec> {
+  const auto parse_once = [call, parse, writer]() -> absl::StatusOr<EmbedSpec> {
     auto parsed = parse(call->request);
     call->request.body = std::string();
     if (!parsed.ok()) return parsed.status();
     call->style = std::move(parsed->style);
+    if (!writer->Hold(parsed->most_bytes)) {
+      return absl::ResourceExhaustedError(
+          "the gateway holds too many large answers already; try again later, "
+          "or with fewer inputs.");
+    }
     return std::move(parsed->spec);
   };
   const auto answer = [call, writer](absl::StatusOr<EmbedResult> result) {

@@ -1,4 +1,7 @@
+#include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "common/request_id.h"
@@ -40,6 +43,14 @@ Truncation ReadTruncation(FieldReader* reader, const ServedModel& model) {
   return *tokens < 0 ? model.max_context_tokens : *tokens;
 }
 
+// As JSON; a value takes at most so many, and what is around all of them.
+size_t MostBytes(const EmbeddingsRequest& request) {
+  constexpr size_t kOfBase64 = 6, kOfText = 16, kAround = 64;
+  const size_t each = request.style.as_base64 ? kOfBase64 : kOfText;
+  return request.spec.inputs.size() *
+         (NumValues(request.spec) * each + kAround);
+}
+
 bool ReadAsBase64(FieldReader* reader) {
   const std::string format =
       reader->String("encoding_format").value_or("float");
@@ -75,6 +86,7 @@ absl::StatusOr<EmbeddingsRequest> ParseEmbeddingsRequest(
   LOCKSTEP_ASSIGN_OR_RETURN(request.spec.inputs,
                             ReadPrompts(kInput, *input, add, kMaxEmbedInputs));
   LOCKSTEP_RETURN_IF_ERROR(CheckEmbedSpec(request.spec));
+  request.most_bytes = MostBytes(request);
   return request;
 }
 

@@ -216,7 +216,9 @@ void GenerateCall::OnPartEnd(const absl::Status& status,
 
 void GenerateCall::WithAnswer(const std::function<void(AnswerWriter*)>& tell) {
   absl::MutexLock lock(&mutex_);
-  if (failure_.ok()) tell(answer_.get());
+  if (!failure_.ok()) return;
+  tell(answer_.get());
+  if (!answer_->failure().ok()) FailLocked(answer_->failure());
 }
 
 void GenerateCall::AwaitRoom(std::function<void()> resume) {

@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,6 +72,7 @@ struct EmbeddingsStyle {
 struct EmbeddingsRequest {
   EmbedSpec spec;
   EmbeddingsStyle style;
+  size_t most_bytes = 0;  // of the answer
 };
 absl::StatusOr<EmbeddingsRequest> ParseEmbeddingsRequest(
     absl::string_view body, const RequestContext& context);

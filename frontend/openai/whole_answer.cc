@@ -1,5 +1,6 @@
 #include "frontend/openai/whole_answer.h"
 
+#include <absl/status/status.h>
 #include <absl/strings/str_cat.h>
 
 #include <iterator>
@@ -8,12 +9,41 @@
 #include "frontend/openai/error_response.h"
 
 namespace lockstep::openai {
+namespace {
+
+// As JSON: a token's id, and what is said of a candidate at a position.
+constexpr size_t kIdBytes = 8;
+constexpr size_t kCandidateBytes = 80;
+
+size_t SizeOf(const DeltaEvent& event) {
+  size_t bytes = event.text.size() + 2 * event.reasoning.size() +
+                 kIdBytes * event.token_ids.size();
+  for (const ToolCallDelta& part : event.tool_calls) {
+    bytes += part.arguments.size();
+  }
+  for (const auto* positions : {&event.logprobs, &event.prompt_logprobs}) {
+    for (const v1::PositionLogprobs& position : *positions) {
+      bytes += kCandidateBytes * (1 + position.top_size());
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
 
 WholeAnswer::WholeAnswer(AnswerStyle style, size_t prompts,
                          const Tokenizer* tokenizer,
                          std::shared_ptr<http::ResponseWriter> writer)
     : AnswerWriter(std::move(style), prompts, tokenizer, std::move(writer)),
       choices_(prompts * style_.n) {}
+
+void WholeAnswer::Keep(const DeltaEvent& event) {
+  bytes_ += SizeOf(event);
+  if (writer_->Hold(bytes_)) return;
+  failure_ = absl::ResourceExhaustedError(
+      "the gateway holds too many large answers already; try again later, or "
+      "have the answer streamed.");
+}
 
 void WholeAnswer::Show(size_t prompt, Piece piece) {
   Choice& choice = choices_[ChoiceOf(prompt, piece.index)];

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,7 +20,7 @@ class WholeAnswer : public AnswerWriter {
 
   void Complete() override;
   void Fail(const absl::Status& status) override;
-  // It is kept here, and so bounded by max_tokens.
+  // It is kept here: max_tokens bounds it, and what all may hold.
   void AwaitRoom(std::function<void()> resume) override { resume(); }
 
  private:
@@ -31,11 +33,13 @@ class WholeAnswer : public AnswerWriter {
     FinishEvent finish;
   };
 
+  void Keep(const DeltaEvent& event) override;
   void Show(size_t prompt, Piece piece) override;
   static Json MessageJson(Choice choice);
   Json ChoiceJson(size_t prompt, uint32_t index);
 
   std::vector<Choice> choices_;
+  size_t bytes_ = 0;  // of the answer so far, about
 };
 
 }  // namespace lockstep::openai
