@@ -14,6 +14,10 @@ constexpr size_t kMostRunning = 32;
 // And their tokens: half of what a group's queue takes by default.
 constexpr size_t kMostRunningContexts = 4;
 
+// What is done with a result writes as much; a little of it on any thread.
+constexpr size_t kBytesOfValue = 12;
+constexpr size_t kBriefBytes = 16 << 10;
+
 // No text has more tokens than bytes, but for a few that are added to it.
 size_t MostTokens(const PromptSpec& input, const GenerateSpec& spec) {
   const auto* ids = std::get_if<TokenPrompt>(&input.prompt);
@@ -208,7 +212,18 @@ void EmbedBatch::End() {
     }
   }
   if (caller_.grant != nullptr) caller_.grant->Release();
-  done_(std::move(result));
+  size_t bytes = 0;
+  if (result.ok()) {
+    for (const v1::Embedding& embedding : result->embeddings) {
+      bytes += kBytesOfValue * embedding.values_size();
+    }
+  }
+  if (bytes <= kBriefBytes) return done_(std::move(result));
+  // Once, but a std::function must be copyable.
+  const auto done = [self = shared_from_this(),
+                     held = std::make_shared<absl::StatusOr<EmbedResult>>(
+                         std::move(result))] { self->done_(std::move(*held)); };
+  if (!pipeline_->encode_pool().Run(bytes, done).ok()) done();
 }
 
 }  // namespace lockstep

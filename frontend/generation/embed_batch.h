@@ -38,6 +38,7 @@ struct EmbedResult {
 // alive until then.
 class EmbedBatch : public std::enable_shared_from_this<EmbedBatch> {
  public:
+  // Called on an encoding thread where the result is large.
   using Done = std::function<void(absl::StatusOr<EmbedResult>)>;
 
   // `pipeline` must outlive it. `parse` is called once at most, on an encoding

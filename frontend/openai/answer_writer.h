@@ -44,6 +44,9 @@ class AnswerWriter {
   // Why it can not go on, or OK; then there is a Fail.
   const absl::Status& failure() const { return failure_; }
 
+  // What Complete works on, as far as that takes time.
+  virtual size_t work_bytes() const { return 0; }
+
   // Of the prompts that workers have accepted so far.
   uint32_t prompt_tokens() const { return usage_.prompt_tokens; }
 

@@ -16,6 +16,10 @@
 namespace lockstep::openai {
 namespace {
 
+// An answer of so many is completed within a fraction of a millisecond, on
+// whatever thread.
+constexpr size_t kBriefBytes = 16 << 10;
+
 std::unique_ptr<AnswerWriter> MakeAnswerWriter(
     AnswerStyle style, size_t prompts, const Tokenizer* tokenizer,
     std::shared_ptr<http::ResponseWriter> writer) {
@@ -166,7 +170,7 @@ void GenerateCall::Cancel(const absl::Status& why) {
 }
 
 void GenerateCall::FailLocked(const absl::Status& status) {
-  if (!failure_.ok()) return;
+  if (!failure_.ok() || is_over_) return;
   failure_ = status;
   if (grant_ != nullptr) grant_->Release();
   if (answer_ != nullptr) {
@@ -200,18 +204,43 @@ absl::Status GenerateCall::ExplainLocked(const absl::Status& status) const {
 
 void GenerateCall::OnPartEnd(const absl::Status& status,
                              const SummaryEvent* summary) {
-  std::shared_ptr<GenerateCall> self;  // these two outlive the lock
+  std::shared_ptr<GenerateCall> self;  // these outlive the lock
   std::vector<std::unique_ptr<Part>> parts;
-  absl::MutexLock lock(&mutex_);
-  if (!status.ok()) FailLocked(ExplainLocked(status));
-  if (failure_.ok()) answer_->OnSummary(*summary);
-  if (++ended_parts_ < expected_parts_) return;
-  if (failure_.ok()) {
-    if (grant_ != nullptr) grant_->Release();
-    answer_->Complete();
+  std::unique_ptr<AnswerWriter> answer;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!status.ok()) FailLocked(ExplainLocked(status));
+    if (failure_.ok()) answer_->OnSummary(*summary);
+    if (++ended_parts_ < expected_parts_) return;
+    if (failure_.ok()) {
+      is_over_ = true;
+      if (grant_ != nullptr) grant_->Release();
+      answer = std::move(answer_);
+    }
+    parts.swap(parts_);
+    self.swap(self_);
   }
-  parts.swap(parts_);
-  self.swap(self_);
+  if (answer != nullptr) {
+    Complete(pipeline_, std::move(answer), std::move(parts));
+  }
+}
+
+void GenerateCall::Complete(Pipeline* pipeline,
+                            std::unique_ptr<AnswerWriter> answer,
+                            std::vector<std::unique_ptr<Part>> parts) {
+  if (answer->work_bytes() <= kBriefBytes) return answer->Complete();
+  struct Rest {
+    std::unique_ptr<AnswerWriter> answer;
+    std::vector<std::unique_ptr<Part>> parts;  // and their places in flight
+  };
+  const auto rest =
+      std::make_shared<Rest>(Rest{std::move(answer), std::move(parts)});
+  const auto complete = [rest] {
+    rest->answer->Complete();
+    rest->parts.clear();
+  };
+  const size_t bytes = rest->answer->work_bytes();
+  if (!pipeline->encode_pool().Run(bytes, complete).ok()) complete();
 }
 
 void GenerateCall::WithAnswer(const std::function<void(AnswerWriter*)>& tell) {

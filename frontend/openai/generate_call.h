@@ -60,6 +60,9 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
   // A part's terminal event; the part may be gone afterwards.
   void OnPartEnd(const absl::Status& status, const SummaryEvent* summary);
   void WithAnswer(const std::function<void(AnswerWriter*)>& tell);
+  // Where it takes long, on an encoding thread.
+  static void Complete(Pipeline* pipeline, std::unique_ptr<AnswerWriter> answer,
+                       std::vector<std::unique_ptr<Part>> parts);
   void AwaitRoom(std::function<void()> resume);
 
   Pipeline* const pipeline_;
@@ -69,12 +72,13 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
   const std::shared_ptr<http::ResponseWriter> writer_;
 
   // Held while the writer is told, which does not wait; not while a part is
-  // started.
+  // started, nor while the answer is completed.
   absl::Mutex mutex_;
   std::unique_ptr<AnswerWriter> answer_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Part>> parts_ ABSL_GUARDED_BY(mutex_);
   size_t expected_parts_ ABSL_GUARDED_BY(mutex_) = 1;
   size_t ended_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // and well: nothing fails it
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<GenerateCall> self_ ABSL_GUARDED_BY(mutex_);
 };

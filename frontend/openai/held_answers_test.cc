@@ -180,5 +180,16 @@ TEST_F(HeldAnswersTest, EmbeddingsTakeNoMoreThanTheyWereHeldFor) {
   EXPECT_LE(client->response.body.size(), client->held + 1000);
 }
 
+// gRPC's threads have streams to carry on.
+TEST_F(HeldAnswersTest, LargeOnesAreCompletedOnAnEncodingThread) {
+  AnswerWith(100'000);
+  const auto text = std::make_shared<Client>();
+  Complete(text);
+  EXPECT_EQ(text->thread, "encode-0");
+  const auto vectors = std::make_shared<Client>();
+  Embed(/*inputs=*/50, vectors);
+  EXPECT_EQ(vectors->thread, "encode-0");
+}
+
 }  // namespace
 }  // namespace lockstep::openai

@@ -22,6 +22,7 @@ class WholeAnswer : public AnswerWriter {
   void Fail(const absl::Status& status) override;
   // It is kept here: max_tokens bounds it, and what all may hold.
   void AwaitRoom(std::function<void()> resume) override { resume(); }
+  size_t work_bytes() const override { return bytes_; }
 
  private:
   struct Choice {
