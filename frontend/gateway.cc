@@ -186,13 +186,15 @@ absl::Status Gateway::StartHttp() {
 
 void Gateway::TellMetrics() {
   if (metrics_ == nullptr) return;
+  canary_ = std::make_unique<CallbackCanary>(&groups_.timers());
   const GatewayMeters meters = {.groups = &groups_,
                                 .pipeline = &pipeline_,
                                 .access = &security_->access(),
                                 .ledger = &ledger_,
                                 .openai = &openai_,
                                 .discovery = discovery_.get(),
-                                .http = http_.get()};
+                                .http = http_.get(),
+                                .callback_lag = &canary_->lag()};
   told_metrics_ = metrics_->Register(
       [meters](MetricWriter& writer) { CollectGateway(meters, writer); });
 }
@@ -251,7 +253,8 @@ void Gateway::Stop(absl::Duration grace) {
     inflight.EndAll(why);
     inflight.AwaitIdle(kEndTimeout);
   }
-  told_metrics_ = {};  // before the server it asks is none any more
+  told_metrics_ = {};  // before what it asks is none any more
+  canary_ = nullptr;
   // Of HTTP none is in flight any more once its answer is complete: the clients
   // have what is left of the time to read it.
   if (http_ != nullptr) {

@@ -13,6 +13,7 @@
 #include "common/metrics/metric_board.h"
 #include "frontend/discovery/discovery.h"
 #include "frontend/generation/pipeline.h"
+#include "frontend/grpc/callback_canary.h"
 #include "frontend/grpc/inference_service.h"
 #include "frontend/http/server.h"
 #include "frontend/ledger/access_log.h"
@@ -99,6 +100,7 @@ class Gateway {
   std::unique_ptr<TokenizerWatch> tokenizer_watch_;
   absl::Mutex change_mutex_;  // held in OnChange
   bool is_draining_ ABSL_GUARDED_BY(change_mutex_) = false;
+  std::unique_ptr<CallbackCanary> canary_;
   MetricBoard::Registration told_metrics_;  // reads all above
 };
 

@@ -84,7 +84,8 @@ constexpr MetricInfo kMetrics[] = {
     {"lockstep_gateway_group_breaker_state", kGauge, "group",
      "its breaker: 0 closed, 1 half-open, 2 open"},
     {"lockstep_gateway_event_loop_lag_seconds", kHistogram, "thread",
-     "how late an HTTP thread came to a timer that it has ten of a second"},
+     "how late an HTTP thread came to a timer that it has ten of a second; of "
+     "gRPC's (grpc), how long a call took that asks for nothing"},
     {"lockstep_gateway_access_log_lines_total", kCounter, "result",
      "lines of the access log: written, dropped as the disk did not keep up, "
      "or "
@@ -191,6 +192,10 @@ void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer) {
   writer.Add("lockstep_gateway_discovery_up", {},
              gateway.discovery == nullptr || gateway.discovery->is_up());
   if (gateway.http != nullptr) CollectHttp(*gateway.http, writer);
+  if (gateway.callback_lag != nullptr) {
+    writer.Add("lockstep_gateway_event_loop_lag_seconds", {"grpc"},
+               *gateway.callback_lag);
+  }
 }
 
 void CollectTokenizerCache(const CachingTokenizer& tokenizer,

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "common/metrics/histogram.h"
 #include "common/metrics/metric_writer.h"
 #include "frontend/access/access_control.h"
 #include "frontend/discovery/discovery.h"
@@ -26,8 +27,9 @@ struct GatewayMeters {
   const AccessControl* access = nullptr;
   const RequestLedger* ledger = nullptr;
   const openai::Service* openai = nullptr;
-  const Discovery* discovery = nullptr;  // null: there is none
-  const http::Server* http = nullptr;    // null: there is none
+  const Discovery* discovery = nullptr;     // null: there is none
+  const http::Server* http = nullptr;       // null: there is none
+  const Histogram* callback_lag = nullptr;  // of gRPC's; null: none is measured
 };
 void CollectGateway(const GatewayMeters& gateway, MetricWriter& writer);
 

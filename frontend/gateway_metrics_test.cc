@@ -127,6 +127,7 @@ TEST_F(GatewayMetricsTest, NoMetricIsWithoutAValue) {
       [&cache](MetricWriter& writer) { CollectTokenizerCache(cache, writer); });
   AskForThisAndThat();
   Await(R"(lockstep_gateway_event_loop_lag_seconds_count{thread="http-1"})", 1);
+  Await(R"(lockstep_gateway_event_loop_lag_seconds_count{thread="grpc"})", 1);
   for (const auto& family : metrics_.Collect()) {
     if (!absl::StartsWith(family.name, "lockstep_gateway_")) continue;
     EXPECT_FALSE(family.metric.empty()) << family.name;
