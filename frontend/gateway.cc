@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/digest.h"
 #include "common/error_reason.h"
 #include "common/security/grpc_credentials.h"
 #include "common/status_macros.h"
@@ -60,7 +61,10 @@ GroupSetOptions RoutingOf(const GatewayOptions& options,
                           const Security& security) {
   GroupSetOptions routing = options.routing;
   routing.tls = security.worker_tls();
-  routing.tokenizer_vocabulary_size = tokenizer.info().vocabulary_size;
+  const Digest tokens = tokenizer.vocabulary().MakeTokensDigest();
+  routing.tokenizer = {
+      .vocabulary_size = tokenizer.info().vocabulary_size,
+      .tokens_digest = std::string(tokens.begin(), tokens.end())};
   return routing;
 }
 

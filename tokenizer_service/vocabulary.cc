@@ -2,6 +2,8 @@
 
 #include <absl/strings/str_cat.h>
 
+#include "third_party/text/tokens_digest.h"
+
 namespace lockstep {
 
 Vocabulary::Vocabulary(Join join, uint32_t strip_leading_spaces)
@@ -30,6 +32,14 @@ Digest Vocabulary::MakeDigest() const {
   }
   builder.Add(bytes_);
   return builder.Finish();
+}
+
+Digest Vocabulary::MakeTokensDigest() const {
+  TokensDigest digest;
+  for (uint32_t id = 0; id < size(); ++id) {
+    digest.Add(token(id).bytes, token(id).kind != Kind::kNone);
+  }
+  return digest.Finish();
 }
 
 absl::Status Vocabulary::Check(absl::Span<const uint32_t> ids) const {

@@ -61,6 +61,8 @@ class Vocabulary {
 
   // Of all that is in it, the same on every machine. Takes as long as it is.
   Digest MakeDigest() const;
+  // Of what the ids stand for alone: as a worker's files have it.
+  Digest MakeTokensDigest() const;
 
   // INVALID_ARGUMENT names the index, the id and the limit.
   absl::Status Check(absl::Span<const uint32_t> ids) const;

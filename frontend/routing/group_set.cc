@@ -62,8 +62,8 @@ void GroupSet::Add(const std::string& address) {
     id = ++last_id_;
     balancer_.AddGroup(id, address);
     members_.emplace(id, std::move(owned));
-    member->monitor = std::make_unique<WorkerMonitor>(
-        member->client.get(), options_.tokenizer_vocabulary_size);
+    member->monitor = std::make_unique<WorkerMonitor>(member->client.get(),
+                                                      options_.tokenizer);
     member->load = std::make_unique<LoadWatch>(
         member->client.get(),
         [this, id](const v1::Load& load) { OnLoad(id, load); });

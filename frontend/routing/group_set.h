@@ -33,8 +33,7 @@
 namespace lockstep {
 
 struct GroupSetOptions {
-  // Of the tokenizer: see WorkerMonitor.
-  uint32_t tokenizer_vocabulary_size = 0;
+  TokenizerIdentity tokenizer = {};
   Balancer::Options balancer = {};
   RetryPlan::Options retry = {};
   RetryBudget::Options retry_budget = {};

@@ -24,7 +24,7 @@ using ::lockstep::testing::FakeWorker;
 class GroupSetTest : public ::testing::Test {
  protected:
   GroupSetTest()
-      : groups_({.tokenizer_vocabulary_size = 259},
+      : groups_({.tokenizer = {.vocabulary_size = 259}},
                 std::make_unique<RoundRobin>()) {
     groups_.Start([this] { ++turns_; });
   }

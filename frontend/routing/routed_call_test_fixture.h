@@ -96,7 +96,7 @@ class Client : public WorkerCall::Listener {
 class RoutedCallTest : public ::testing::Test {
  protected:
   RoutedCallTest() {
-    options_.tokenizer_vocabulary_size = 259;
+    options_.tokenizer.vocabulary_size = 259;
     options_.retry.group_wait = absl::Milliseconds(100);
     options_.retry.first_delay = absl::Milliseconds(1);
     request_.set_request_id("r");

@@ -1,5 +1,6 @@
 #include "frontend/routing/worker_monitor.h"
 
+#include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
 #include <absl/time/time.h>
 #include <glog/logging.h>
@@ -10,6 +11,7 @@
 
 #include "common/error_reason.h"
 #include "common/health.pb.h"
+#include "common/status_macros.h"
 
 namespace lockstep {
 namespace {
@@ -60,9 +62,9 @@ absl::Status SaysNothing(const std::string& address, const absl::Status& why) {
 }  // namespace
 
 WorkerMonitor::WorkerMonitor(WorkerClient* client,
-                             uint32_t tokenizer_vocabulary_size)
+                             const TokenizerIdentity& tokenizer)
     : client_(client),
-      tokenizer_vocabulary_size_(tokenizer_vocabulary_size),
+      tokenizer_(tokenizer),
       model_(MakeError(ErrorReason::kWorkerUnreachable,
                        absl::StrCat("the worker at ", client->address(),
                                     " has not been reached yet."))) {}
@@ -137,6 +139,28 @@ absl::Status WorkerMonitor::WhyNotReady() {
   return NotReady(client_->address(), server->state());
 }
 
+absl::Status WorkerMonitor::CheckTokenizer(const v1::ModelInfo& info) const {
+  const auto refuse = [&](const auto&... why) {
+    return absl::UnavailableError(absl::StrCat(
+        "the worker at ", client_->address(), " serves ", info.name(), " ",
+        why..., "; start the gateway with the --model of the worker."));
+  };
+  const uint32_t rows = info.vocabulary_size();
+  if (rows < tokenizer_.vocabulary_size ||
+      rows - tokenizer_.vocabulary_size > kMostPadding) {
+    return refuse("with a vocabulary of ", rows, " ids, but the tokenizer has ",
+                  tokenizer_.vocabulary_size);
+  }
+  if (!info.tokens_digest().empty() && !tokenizer_.tokens_digest.empty() &&
+      info.tokens_digest() != tokenizer_.tokens_digest) {
+    return refuse("whose token ids stand for other texts (digest ",
+                  absl::BytesToHexString(info.tokens_digest()),
+                  ") than the tokenizer's (",
+                  absl::BytesToHexString(tokenizer_.tokens_digest), ")");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
@@ -146,14 +170,7 @@ absl::StatusOr<ServedModel> WorkerMonitor::FetchModel() {
   if (!info.ok()) return SaysNothing(client_->address(), info.status());
   const auto server = FetchServerInfo();
   if (!server.ok()) return SaysNothing(client_->address(), server.status());
-  if (info->vocabulary_size() < tokenizer_vocabulary_size_ ||
-      info->vocabulary_size() - tokenizer_vocabulary_size_ > kMostPadding) {
-    return absl::UnavailableError(absl::StrCat(
-        "the worker at ", client_->address(), " serves ", info->name(),
-        " with a vocabulary of ", info->vocabulary_size(),
-        " ids, but the tokenizer has ", tokenizer_vocabulary_size_,
-        "; start the gateway with the --model of the worker."));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckTokenizer(*info));
   ServedModel model = {
       info->name(),
       info->max_context_tokens(),

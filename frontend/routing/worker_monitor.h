@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include "frontend/routing/served_model.h"
@@ -15,18 +16,26 @@
 
 namespace lockstep {
 
+// By what a model is told to be the tokenizer's.
+struct TokenizerIdentity {
+  uint32_t vocabulary_size = 0;
+  // See ModelInfo. A worker that says none is known by its size alone.
+  std::string tokens_digest = {};
+};
+
 // Knows whether the worker can take requests, and for which model. A thread
 // follows the worker's health; a worker that comes, goes or is replaced is
 // noticed at once, in any order of start.
 //
-//   WorkerMonitor monitor(&client, vocabulary_size);
-//   monitor.Start([&] { server.SetServing(monitor.Model().ok()); });
+//   WorkerMonitor monitor(&client, {.vocabulary_size = 259, .tokens_digest =
+//   digest}); monitor.Start([&] { server.SetServing(monitor.Model().ok()); });
 //   LOCKSTEP_ASSIGN_OR_RETURN(ServedModel model, monitor.Model());
 class WorkerMonitor {
  public:
-  // tokenizer_vocabulary_size: a model with fewer ids than that, or with many
-  // more, is not the tokenizer's, and never ready. `client` must outlive this.
-  WorkerMonitor(WorkerClient* client, uint32_t tokenizer_vocabulary_size);
+  // A model with fewer ids than the tokenizer, with many more, or whose ids
+  // stand for other texts, is not the tokenizer's, and never ready. `client`
+  // must outlive this.
+  WorkerMonitor(WorkerClient* client, const TokenizerIdentity& tokenizer);
   ~WorkerMonitor() { Stop(); }
   WorkerMonitor(const WorkerMonitor&) = delete;
   WorkerMonitor& operator=(const WorkerMonitor&) = delete;
@@ -47,6 +56,8 @@ class WorkerMonitor {
   absl::StatusOr<ServedModel> FetchModel();
   absl::StatusOr<v1::ServerInfo> FetchServerInfo();
   absl::Status WhyNotReady();
+  // OK: the tokenizer is its model's.
+  absl::Status CheckTokenizer(const v1::ModelInfo& info) const;
   void Set(const absl::StatusOr<ServedModel>& model);
 
   // For the time of a call, so that Stop can end it. False: it is to
@@ -57,7 +68,7 @@ class WorkerMonitor {
   }
 
   WorkerClient* const client_;
-  const uint32_t tokenizer_vocabulary_size_;
+  const TokenizerIdentity tokenizer_;
   std::function<void()> on_change_;
 
   mutable absl::Mutex mutex_;

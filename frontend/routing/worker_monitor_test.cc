@@ -14,6 +14,7 @@ namespace {
 using ::lockstep::testing::FakeWorker;
 
 constexpr uint32_t kVocabularySize = 259;
+const TokenizerIdentity kTokenizer = {.vocabulary_size = kVocabularySize};
 
 // Counts how often readiness turned, and waits for it.
 class Turns {
@@ -41,7 +42,7 @@ TEST(WorkerMonitor, FollowsAWorkerThatComesAndGoes) {
   worker.Start();  // for its address
   worker.Stop();
   WorkerClient client(worker.address());
-  WorkerMonitor monitor(&client, kVocabularySize);
+  WorkerMonitor monitor(&client, kTokenizer);
   Turns turns;
   monitor.Start([&] { turns.Add(); });
   const auto unreachable = MakeError(
@@ -93,16 +94,15 @@ TEST(WorkerMonitor, KnowsWhyAWorkerDoesNotServe) {
     worker.Start();
     WorkerClient client(worker.address());
     Turns turns;
-    WorkerMonitor monitor(&client, kVocabularySize);
+    WorkerMonitor monitor(&client, kTokenizer);
     monitor.Start([&] { turns.Add(); });
     turns.WaitFor(1);
     worker.SetServing(false);
     turns.WaitFor(2);
     const absl::Status status = monitor.Model().status();
     EXPECT_EQ(ErrorReasonOf(status), c.reason);
-    EXPECT_EQ(status.message(),
-              absl::StrCat("the worker at ", worker.address(),
-                           " is not ready: ", c.why, "."));
+    EXPECT_EQ(status.message(), absl::StrCat("the worker at ", worker.address(),
+                                             " is not ready: ", c.why, "."));
   }
 }
 
@@ -112,7 +112,7 @@ TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {
     worker.model_info().set_vocabulary_size(vocabulary);
     worker.Start();
     WorkerClient client(worker.address());
-    WorkerMonitor monitor(&client, /*tokenizer_vocabulary_size=*/1000);
+    WorkerMonitor monitor(&client, {.vocabulary_size = 1000});
     Turns turns;
     monitor.Start([&] { turns.Add(); });
     worker.WaitForModelInfos(2);  // so what the first said is known
@@ -131,12 +131,37 @@ TEST(WorkerMonitor, AModelThatIsNotTheTokenizersIsNeverReady) {
   }
 }
 
+TEST(WorkerMonitor, AModelWhoseIdsStandForOtherTextsIsNeverReady) {
+  FakeWorker worker;
+  worker.model_info().set_tokens_digest("\x01\xff");
+  worker.Start();
+  WorkerClient client(worker.address());
+  WorkerMonitor monitor(&client, {kVocabularySize, "\x02\xff"});
+  Turns turns;
+  monitor.Start([&] { turns.Add(); });
+  worker.WaitForModelInfos(2);  // so what the first said is known
+  EXPECT_EQ(monitor.Model().status(),
+            absl::UnavailableError(absl::StrCat(
+                "the worker at ", worker.address(),
+                " serves fake whose token ids stand for other texts (digest "
+                "01ff) than the tokenizer's (02ff); start the gateway with the "
+                "--model of the worker.")));
+  // The tokenizer's own; a worker without one, or of a version that says none.
+  for (const char* digest : {"\x02\xff", ""}) {
+    worker.Stop();
+    worker.model_info().set_tokens_digest(digest);
+    worker.Start();
+    turns.WaitFor(*digest == 0 ? 3 : 1);
+    EXPECT_TRUE(monitor.Model().ok()) << monitor.Model().status();
+  }
+}
+
 TEST(WorkerMonitor, AWorkerThatDoesNotSayWhatItServesIsQuoted) {
   FakeWorker worker;
   worker.set_model_info_error(absl::PermissionDeniedError("not to you."));
   worker.Start();
   WorkerClient client(worker.address());
-  WorkerMonitor monitor(&client, kVocabularySize);
+  WorkerMonitor monitor(&client, kTokenizer);
   monitor.Start([] {});
   worker.WaitForModelInfos(2);  // so what the first said is known
   EXPECT_EQ(monitor.Model().status(),
@@ -147,7 +172,7 @@ TEST(WorkerMonitor, AWorkerThatDoesNotSayWhatItServesIsQuoted) {
 
 TEST(WorkerMonitor, StopsWhileItWaits) {
   WorkerClient client("127.0.0.1:1");
-  WorkerMonitor monitor(&client, kVocabularySize);
+  WorkerMonitor monitor(&client, kTokenizer);
   monitor.Start([] {});
   monitor.Stop();
 }

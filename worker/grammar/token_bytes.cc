@@ -11,11 +11,11 @@
 #include <memory>
 #include <optional>
 
-#include "common/digest.h"
 #include "common/gguf_file.h"
 #include "common/mapped_file.h"
 #include "common/status_macros.h"
 #include "third_party/text/text_library.h"
+#include "third_party/text/tokens_digest.h"
 
 namespace lockstep {
 namespace {
@@ -81,17 +81,21 @@ absl::StatusOr<TokenBytes> FromTokenizerJson(absl::Span<const uint8_t> json) {
 }
 
 // tokenizer.ggml.token_type, ggml's docs/gguf.md: what the model's own files
-// call special, of no text; a byte, "<0x0A>".
-constexpr int64_t kNormal = 1, kUnknown = 2, kControl = 3, kByte = 6;
+// call special, of no text; what fills up to the number of logits.
+constexpr int64_t kNormal = 1, kUnknown = 2, kControl = 3, kUnused = 5;
 
-// Of a token of SentencePiece's.
-std::string BytesOfPiece(absl::string_view piece, int64_t type) {
+// Of a token of SentencePiece's: as the decoder ByteFallback reads it, which
+// knows a byte by its text, "<0x0A>".
+void AddPiece(absl::string_view piece, bool is_special, TokenBytes* tokens) {
   int byte = 0;
-  if (type == kByte && piece.size() == 6 &&
-      absl::SimpleHexAtoi(piece.substr(1, 4), &byte)) {
-    return std::string(1, static_cast<char>(byte));
+  if (piece.size() == 6 && absl::StartsWith(piece, "<0x") &&
+      absl::EndsWith(piece, ">") &&
+      absl::SimpleHexAtoi(piece.substr(3, 2), &byte)) {
+    tokens->Add(std::string(1, static_cast<char>(byte)), is_special);
+    tokens->kinds.back() ^= LT_TOKEN_TEXT | LT_TOKEN_BYTE;
+    return;
   }
-  return absl::StrReplaceAll(piece, {{"\u2581", " "}});
+  tokens->Add(absl::StrReplaceAll(piece, {{"\u2581", " "}}), is_special);
 }
 
 absl::StatusOr<TokenBytes> FromGguf(const std::string& path) {
@@ -116,9 +120,14 @@ absl::StatusOr<TokenBytes> FromGguf(const std::string& path) {
     const absl::string_view text = (*texts)[id];
     const int64_t type =
         types != nullptr && id < types->size() ? (*types)[id] : kNormal;
-    tokens.Add(is_sentencepiece ? BytesOfPiece(text, type) : BytesOfToken(text),
-               type == kControl || type == kUnknown);
-    if (is_sentencepiece && type == kByte) tokens.kinds.back() = LT_TOKEN_BYTE;
+    const bool is_special = type == kControl || type == kUnknown;
+    if (type == kUnused) {
+      tokens.Resize(id + 1);
+    } else if (is_sentencepiece) {
+      AddPiece(text, is_special, &tokens);
+    } else {
+      tokens.Add(BytesOfToken(text), is_special);
+    }
   }
   return tokens;
 }
@@ -144,6 +153,17 @@ std::string TokenBytes::MakeDigest() const {
   builder.Add(absl::string_view(reinterpret_cast<const char*>(kinds.data()),
                                 kinds.size()));
   return ToHex(builder.Finish());
+}
+
+Digest TokenBytes::MakeTokensDigest() const {
+  TokensDigest digest;
+  uint32_t begin = 0;
+  for (size_t id = 0; id < ends.size(); ++id) {
+    digest.Add(absl::string_view(bytes).substr(begin, ends[id] - begin),
+               (kinds[id] & ~LT_TOKEN_SPECIAL) != LT_TOKEN_NONE);
+    begin = ends[id];
+  }
+  return digest.Finish();
 }
 
 std::string BytesOfToken(absl::string_view token) {

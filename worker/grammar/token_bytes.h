@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/digest.h"
+
 namespace lockstep {
 
 // The bytes behind each token id, as grammars see them and as text is decoded
@@ -24,6 +26,8 @@ struct TokenBytes {
 
   // Of all of it, in hexadecimal; the same on every machine.
   std::string MakeDigest() const;
+  // Of what the ids stand for alone: as a tokenizer has it.
+  Digest MakeTokensDigest() const;
 };
 
 // Of a model: from the tokenizer.json of a Hugging Face folder, or from a .gguf

@@ -142,6 +142,8 @@ absl::StatusOr<std::unique_ptr<Rank>> Rank::Open(const RankOptions& asked) {
   rank->token_bytes_ = ReadTokenBytes(options.model);
   if (rank->token_bytes_.ok()) {
     rank->token_bytes_digest_ = rank->token_bytes_->MakeDigest();
+    const Digest tokens = rank->token_bytes_->MakeTokensDigest();
+    rank->tokens_digest_.assign(tokens.begin(), tokens.end());
   }
   return rank;
 }
@@ -333,6 +335,7 @@ v1::ModelInfo Rank::model_info(const std::string& name) const {
   }
   if (!config.has_head) info.set_no_generation(kNoHead);
   *info.mutable_default_sampling() = SamplingParamsOf(defaults_.sampling);
+  info.set_tokens_digest(tokens_digest_);
   return info;
 }
 

@@ -160,6 +160,7 @@ class Rank {
   // Read by Open; taken by StartGrammars.
   absl::StatusOr<TokenBytes> token_bytes_ = absl::UnknownError("");
   std::string token_bytes_digest_;  // empty: there are none
+  std::string tokens_digest_;       // the same; of what the ids stand for
   std::unique_ptr<GrammarStore> grammars_;
   std::unique_ptr<Engine> engine_;
 };
