@@ -104,7 +104,8 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
            .max_connection_age = options.max_connection_age,
            .age_grace =
                std::max(kLeastAgeGrace, options.routing.request_timeout)}));
-  LOCKSTEP_RETURN_IF_ERROR(gateway->MakeTokenizerWatch());
+  LOCKSTEP_RETURN_IF_ERROR(
+      gateway->MakeTokenizerWatch(tokenizer->vocabulary().MakeDigest()));
   LOCKSTEP_RETURN_IF_ERROR(gateway->MakeDiscovery());
   LOCKSTEP_RETURN_IF_ERROR(gateway->StartHttp());
   gateway->TellMetrics();
@@ -155,13 +156,13 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
       openai_(&pipeline_, &groups_, &security_->access(),
               [this] { return Readiness(); }) {}
 
-absl::Status Gateway::MakeTokenizerWatch() {
+absl::Status Gateway::MakeTokenizerWatch(const Digest& vocabulary) {
   if (options_.tokenizer_address.empty()) return absl::OkStatus();
   const ClientTlsOptions& options = options_.security.tokenizer_tls;
   LOCKSTEP_ASSIGN_OR_RETURN(ClientTls tls,
                             StartClientTls(options.files, options.server_name));
   tokenizer_watch_ = std::make_unique<TokenizerWatch>(
-      options_.tokenizer_address, std::move(tls));
+      options_.tokenizer_address, vocabulary, std::move(tls));
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/digest.h"
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
 #include "common/metrics/metric_board.h"
@@ -73,7 +74,7 @@ class Gateway {
           std::unique_ptr<AccessLog> access_log, MetricBoard* metrics);
   absl::Status StartHttp();
   void TellMetrics();
-  absl::Status MakeTokenizerWatch();
+  absl::Status MakeTokenizerWatch(const Digest& vocabulary);
   absl::Status MakeDiscovery();
   void FindGroups();
   // OK: a group is ready, and so is the tokenizer.

@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <utility>
 
 #include "common/grpc_server.h"
@@ -19,6 +20,7 @@ using grpc::health::v1::HealthCheckResponse;
 
 constexpr absl::Duration kRetryAfter = absl::Milliseconds(200);
 constexpr int kMaxReconnectMs = 1000;
+constexpr std::chrono::seconds kInfoTimeout{10};
 
 grpc::ChannelArguments WatchChannelArguments() {
   grpc::ChannelArguments arguments = ChannelArguments();
@@ -28,8 +30,10 @@ grpc::ChannelArguments WatchChannelArguments() {
 
 }  // namespace
 
-TokenizerWatch::TokenizerWatch(const std::string& address, ClientTls tls)
+TokenizerWatch::TokenizerWatch(const std::string& address,
+                               const Digest& vocabulary, ClientTls tls)
     : address_(address),
+      vocabulary_digest_(vocabulary.begin(), vocabulary.end()),
       channel_(address, WatchChannelArguments(), std::move(tls)) {}
 
 void TokenizerWatch::Start(std::function<void()> on_change) {
@@ -71,19 +75,50 @@ void TokenizerWatch::FollowOnce() {
   const auto stub = grpc::health::v1::Health::NewStub(channel_.Get());
   const auto stream = stub->Watch(&context, request);
   HealthCheckResponse health;
+  absl::Status broken = absl::UnavailableError(
+      absl::StrCat("the tokenizer service at ", address_,
+                   " cannot be reached; start it, or name another with "
+                   "--tokenizer_address."));
   while (stream->Read(&health)) {
-    Set(health.status() == HealthCheckResponse::SERVING
-            ? absl::OkStatus()
-            : absl::UnavailableError(
-                  absl::StrCat("the tokenizer service at ", address_,
-                               " is not ready: it is starting or leaving.")));
+    if (health.status() != HealthCheckResponse::SERVING) {
+      Set(absl::UnavailableError(
+          absl::StrCat("the tokenizer service at ", address_,
+                       " is not ready: it is starting or leaving.")));
+      continue;
+    }
+    const absl::Status checked = CheckVocabulary();
+    Set(checked);
+    if (!checked.ok()) broken = checked;
+    // Try anew from the start, until it is the one that it was.
+    if (!checked.ok() || !SetActive(&context)) context.TryCancel();
   }
   SetActive(nullptr);
   stream->Finish();
-  Set(absl::UnavailableError(absl::StrCat(
+  Set(broken);
+}
+
+absl::Status TokenizerWatch::CheckVocabulary() {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + kInfoTimeout);
+  if (!SetActive(&context)) return absl::OkStatus();
+  v1::TokenizerInfo info;
+  const auto stub = v1::Tokenizer::NewStub(channel_.Get());
+  const grpc::Status status =
+      stub->GetTokenizerInfo(&context, v1::GetTokenizerInfoRequest(), &info);
+  SetActive(nullptr);
+  if (!status.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("the tokenizer service at ", address_,
+                     " does not say what it has: ", status.error_message()));
+  }
+  // One of an older version does not say it here.
+  if (info.vocabulary_digest().empty() ||
+      info.vocabulary_digest() == vocabulary_digest_) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat(
       "the tokenizer service at ", address_,
-      " cannot be reached; start it, or name another with "
-      "--tokenizer_address.")));
+      " has another vocabulary than it had; start the gateway again."));
 }
 
 void TokenizerWatch::Set(const absl::Status& status) {

@@ -9,21 +9,25 @@
 #include <string>
 #include <thread>
 
+#include "common/digest.h"
 #include "common/security/grpc_credentials.h"
 
 namespace lockstep {
 
-// Whether a tokenizer service can be asked. A thread follows its health, and
-// logs when it goes and when it is back.
+// Whether a tokenizer service can be asked, and is the one that it was. A
+// thread follows its health, and logs when it goes and when it is back.
 //
-//   TokenizerWatch watch("localhost:50055", tls);
+//   TokenizerWatch watch("localhost:50055", vocabulary.MakeDigest(), tls);
 //   watch.Start([&] { server.SetServing(watch.status().ok()); });
 //
 // Start and Stop are the owner's, once each; status is any thread's. Nothing is
 // called after Stop.
 class TokenizerWatch {
  public:
-  explicit TokenizerWatch(const std::string& address, ClientTls tls = {});
+  // `vocabulary`: that its ids are decoded with. A service that says that it
+  // has another one can not be asked.
+  TokenizerWatch(const std::string& address, const Digest& vocabulary,
+                 ClientTls tls = {});
   ~TokenizerWatch() { Stop(); }
   TokenizerWatch(const TokenizerWatch&) = delete;
   TokenizerWatch& operator=(const TokenizerWatch&) = delete;
@@ -38,6 +42,7 @@ class TokenizerWatch {
  private:
   void Follow();      // the thread
   void FollowOnce();  // one connection, until it breaks
+  absl::Status CheckVocabulary();
   void Set(const absl::Status& status);
   // For the time of a call, so that Stop can end it. False: it is to end
   // already.
@@ -47,6 +52,7 @@ class TokenizerWatch {
   }
 
   const std::string address_;
+  const std::string vocabulary_digest_;  // as it is sent
   SecureChannel channel_;
   std::function<void()> on_change_;
 

@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<uint32_t>> RemoteTokenizer::Encode(
       OfCall(address_, stub_->Get()->Encode(&context, request, &response)));
   if (response.vocabulary_digest() !=
       std::string(digest_.begin(), digest_.end())) {
-    return absl::FailedPreconditionError(absl::StrCat(
+    return absl::UnavailableError(absl::StrCat(
         "the tokenizer service at ", address_,
         " has another vocabulary than it had; start the gateway again."));
   }

@@ -23,8 +23,8 @@ namespace lockstep {
 //
 // Thread-safe, as every Tokenizer. A service that does not answer is
 // UNAVAILABLE, naming its address, and is tried again at the next call. One
-// that has come back with another vocabulary is FAILED_PRECONDITION: its ids
-// would be decoded to other texts.
+// that has come back with another vocabulary is, too: its ids would be decoded
+// to other texts.
 class RemoteTokenizer : public Tokenizer {
  public:
   // Waits up to `timeout` for the service to answer. The sentence of a failure

@@ -163,6 +163,7 @@ absl::StatusOr<v1::TokenizerInfo> TokenizerService::HandleGetTokenizerInfo(
   if (info.chat_template.has_value()) {
     response.set_chat_template(*info.chat_template);
   }
+  response.set_vocabulary_digest(vocabulary_digest_);
   return response;
 }
 
