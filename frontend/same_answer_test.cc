@@ -46,7 +46,10 @@ void DropWhatDiffers(json* answer) {
 
 class SameAnswerTest : public GatewayTest {
  protected:
-  SameAnswerTest() {
+  SameAnswerTest()
+      : GatewayTest([this](GatewayOptions* /*options*/) {
+          worker_.model_info().set_fingerprint("0123456789abcdef, and more");
+        }) {
     const char* given = std::getenv("LOCKSTEP_TEST_SEED");
     seed_ = given == nullptr ? std::random_device{}()
                              : std::strtoull(given, nullptr, 10);
@@ -102,9 +105,17 @@ v1::GenerateRequest ToGrpc(const json& request, const json& prompt) {
   if (!request.contains("messages")) {
     message.mutable_sampling()->set_max_tokens(16);
   }
-  if (request.contains("tools")) {
-    message.mutable_chat()->add_tools()->set_name("f");
+  for (const json& tool : request.value("tools", json::array())) {
+    v1::Tool& added = *message.mutable_chat()->add_tools();
+    const json& function = tool["function"];
+    added.set_name(function["name"].get<std::string>());
+    if (!function.contains("parameters")) continue;
+    added.set_parameters(function["parameters"].dump());
   }
+  if (request.contains("add_special_tokens")) {
+    message.set_add_special_tokens(request["add_special_tokens"].get<bool>());
+  }
+  message.set_return_prompt(true);
   message.set_parallel_tool_calls(request.value("parallel_tool_calls", true));
   message.set_include_reasoning(request.value("include_reasoning", true));
   v1::SamplingParams& sampling = *message.mutable_sampling();
@@ -130,17 +141,21 @@ v1::GenerateRequest ToGrpc(const json& request, const json& prompt) {
 }
 
 // The log-probabilities of an answer's tokens, and of a chat's those of others
-// beside each, whatever the schema.
+// beside each, whatever the schema; before each of a chat its bytes.
 std::vector<float> Numbers(const json& choice) {
   std::vector<float> numbers;
+  const auto add = [&numbers](const json& token) {
+    for (const json& byte : token["bytes"]) {
+      numbers.push_back(byte.get<float>());
+    }
+    numbers.push_back(token["logprob"].get<float>());
+  };
   const json& logprobs = choice["logprobs"];
   if (logprobs.is_null()) return numbers;
   if (logprobs.contains("content")) {
     for (const json& token : logprobs["content"]) {
-      numbers.push_back(token["logprob"].get<float>());
-      for (const json& other : token["top_logprobs"]) {
-        numbers.push_back(other["logprob"].get<float>());
-      }
+      add(token);
+      for (const json& other : token["top_logprobs"]) add(other);
     }
   } else {
     for (const json& number : logprobs["token_logprobs"]) {
@@ -194,6 +209,13 @@ struct Choice {
 
 Choice ChoiceOf(const Outcome& outcome, uint32_t index, bool is_chat) {
   Choice choice;
+  const auto add = [&choice, is_chat](const v1::TokenLogprob& token) {
+    const std::string& bytes = token.has_bytes() ? token.bytes() : token.text();
+    for (const char byte : is_chat ? bytes : std::string()) {
+      choice.numbers.push_back(static_cast<uint8_t>(byte));
+    }
+    choice.numbers.push_back(token.logprob());
+  };
   for (const auto& message : outcome.messages) {
     if (message.has_finish() && message.finish().index() == index) {
       choice.finish = message.finish();
@@ -203,11 +225,9 @@ Choice ChoiceOf(const Outcome& outcome, uint32_t index, bool is_chat) {
     choice.ids.insert(choice.ids.end(), delta.token_ids().begin(),
                       delta.token_ids().end());
     for (const auto& position : delta.logprobs()) {
-      choice.numbers.push_back(position.token().logprob());
+      add(position.token());
       if (!is_chat) continue;
-      for (const auto& other : position.top()) {
-        choice.numbers.push_back(other.logprob());
-      }
+      for (const v1::TokenLogprob& other : position.top()) add(other);
     }
   }
   return choice;
@@ -250,6 +270,20 @@ void ExpectSameChoice(const json& request, const json& choice,
   EXPECT_EQ(choice["stop_reason"], StopReasonOf(said.finish, request));
 }
 
+// Of a prompt, what is said before its choices.
+void ExpectSamePrompt(const json& request, const json& whole, size_t prompt,
+                      const v1::GenerateAccepted& accepted) {
+  EXPECT_EQ(whole["system_fingerprint"], accepted.system_fingerprint());
+  if (!request.contains("return_token_ids")) return;
+  const uint32_t first_choice = prompt * request["n"].get<uint32_t>();
+  // vLLM has it in the answer of a chat, and in the choices of a completion.
+  const json& at =
+      request.contains("messages") ? whole : whole["choices"][first_choice];
+  EXPECT_EQ(at["prompt_token_ids"],
+            json(std::vector<uint32_t>(accepted.prompt_token_ids().begin(),
+                                       accepted.prompt_token_ids().end())));
+}
+
 // One outcome for each prompt.
 void ExpectSame(const json& request, const json& whole,
                 const std::vector<Outcome>& outcomes) {
@@ -264,17 +298,41 @@ void ExpectSame(const json& request, const json& whole,
     reasoning += summary.reasoning_tokens();
   }
   ASSERT_EQ(whole["choices"].size(), n * outcomes.size());
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    ExpectSamePrompt(request, whole, i,
+                     outcomes[i].messages.front().accepted());
+  }
   for (const json& choice : whole["choices"]) {
     const uint32_t index = choice["index"].get<uint32_t>();
     ExpectSameChoice(request, choice, outcomes[index / n], index % n);
   }
-  EXPECT_EQ(whole["usage"],
-            json({{"prompt_tokens", prompt_tokens},
-                  {"completion_tokens", tokens},
-                  {"total_tokens", prompt_tokens + tokens},
-                  {"prompt_tokens_details", {{"cached_tokens", cached}}},
-                  {"completion_tokens_details",
-                   {{"reasoning_tokens", reasoning}}}}));
+  EXPECT_EQ(
+      whole["usage"],
+      json({{"prompt_tokens", prompt_tokens},
+            {"completion_tokens", tokens},
+            {"total_tokens", prompt_tokens + tokens},
+            {"prompt_tokens_details", {{"cached_tokens", cached}}},
+            {"completion_tokens_details", {{"reasoning_tokens", reasoning}}}}));
+}
+
+// Half a character has its bytes, too.
+TEST_F(SameAnswerTest, TokensAreTheSameTexts) {
+  v1::TokenizeRequest request;
+  request.set_text("né");
+  request.set_return_token_strs(true);
+  grpc::ClientContext context;
+  v1::TokenizeResponse response;
+  ASSERT_TRUE(stub_->Tokenize(&context, request, &response).ok());
+  const json said = PostJson(http_port(), "/tokenize",
+                             {{"prompt", "né"}, {"return_token_strs", true}})
+                        .json;
+  EXPECT_EQ(said["tokens"],
+            json(std::vector<uint32_t>(response.token_ids().begin(),
+                                       response.token_ids().end())));
+  EXPECT_EQ(said["token_strs"],
+            json(std::vector<std::string>(response.token_strs().begin(),
+                                          response.token_strs().end())));
+  EXPECT_EQ(said["token_strs"].size(), 4);  // <bos>, n, and two halves
 }
 
 TEST_F(SameAnswerTest, StreamedWholeAndOverGrpc) {

@@ -1,12 +1,14 @@
 #include "frontend/generation/answer.h"
 
 #include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "common/status_macros.h"
 #include "common/utf8.h"
+#include "frontend/routing/served_model.h"
 
 namespace lockstep {
 
@@ -33,6 +35,7 @@ absl::Status Answer::Add(const v1::WorkerGenerateResponse& message,
       accepted_event_.model = spec_.model.name;
       accepted_event_.prompt_tokens = message.accepted().prompt_tokens();
       accepted_event_.seed = message.accepted().seed();
+      accepted_event_.system_fingerprint = SystemFingerprint(spec_.model);
       sink_->OnAccepted(std::move(accepted_event_));
       return absl::OkStatus();
     case v1::WorkerGenerateResponse::kDelta:
@@ -171,8 +174,11 @@ void Answer::SetTexts(std::vector<v1::PositionLogprobs>* positions) const {
 void Answer::SetText(v1::TokenLogprob* token) const {
   const Vocabulary& vocabulary = tokenizer_->vocabulary();
   const uint32_t id = token->token_id();
-  token->set_text(
-      id < vocabulary.size() ? RepairUtf8(vocabulary.token(id).bytes) : "");
+  token->set_text("");
+  if (id >= vocabulary.size()) return;
+  const absl::string_view bytes = vocabulary.token(id).bytes;
+  token->set_text(RepairUtf8(bytes));
+  if (token->text() != bytes) token->set_bytes(std::string(bytes));
 }
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <absl/strings/str_cat.h>
 
 #include "common/status_macros.h"
+#include "common/utf8.h"
 #include "frontend/generation/chat_renderer.h"
 #include "frontend/generation/error_detail.h"
 
@@ -50,6 +51,17 @@ absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
   LOCKSTEP_ASSIGN_OR_RETURN(result.token_ids, Encode(prompt, text, tokenizer));
   if (result.rendered.has_value()) DropSecondBos(tokenizer, &result.token_ids);
   return result;
+}
+
+std::vector<std::string> TokenStrings(const std::vector<uint32_t>& ids,
+                                      const Vocabulary& vocabulary) {
+  std::vector<std::string> strings;
+  strings.reserve(ids.size());
+  for (const uint32_t id : ids) {
+    strings.push_back(
+        id < vocabulary.size() ? RepairUtf8(vocabulary.token(id).bytes) : "");
+  }
+  return strings;
 }
 
 void Truncate(const Truncation& truncation, const Tokenizer& tokenizer,

@@ -10,6 +10,7 @@
 #include "frontend/generation/chat_format.h"
 #include "frontend/generation/spec.h"
 #include "tokenizer_service/tokenizer.h"
+#include "tokenizer_service/vocabulary.h"
 
 namespace lockstep {
 
@@ -24,6 +25,11 @@ struct EncodedPrompt {
 absl::StatusOr<EncodedPrompt> EncodePrompt(const PromptSpec& prompt,
                                            const ChatFormat& format,
                                            const Tokenizer& tokenizer);
+
+// Each id decoded by itself, with U+FFFD for bytes that are no text; of one
+// that only pads the model's vocabulary an empty text.
+std::vector<std::string> TokenStrings(const std::vector<uint32_t>& ids,
+                                      const Vocabulary& vocabulary);
 
 // Its last `truncation` tokens, and where it has a BOS this in place of the
 // first of them.

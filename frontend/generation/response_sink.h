@@ -19,6 +19,7 @@ struct AcceptedEvent {
   std::string model;
   uint32_t prompt_tokens = 0;
   uint64_t seed = 0;
+  std::string system_fingerprint = {};  // see SystemFingerprint
   // Where the request asked for them: the prompt as the model reads it.
   std::vector<uint32_t> prompt_token_ids = {};
   std::string prompt_text = {};

@@ -45,11 +45,11 @@ absl::StatusOr<Json> ParseJson(const std::string& text, const char* field,
       absl::StrCat(field, " is no ", what_it_must_be, "."));
 }
 
-// As OpenAI's API describes it.
+// As OpenAI's API describes it: what the client does not say is not there, as
+// templates show all of it.
 absl::StatusOr<Tool> FromTool(const v1::Tool& tool) {
   Json function = {{"name", tool.name()}};
   if (tool.has_description()) function["description"] = tool.description();
-  function["parameters"] = {{"type", "object"}, {"properties", Json::object()}};
   if (tool.has_parameters()) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         function["parameters"],

@@ -5,6 +5,7 @@
 #include <absl/strings/strip.h>
 #include <absl/time/clock.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -15,10 +16,12 @@
 #include "common/tracing/call_metadata.h"
 #include "common/unknown_fields.h"
 #include "common/wire.h"
+#include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/grpc/embed_call.h"
 #include "frontend/grpc/generate_reactor.h"
 #include "frontend/grpc/request_parser.h"
+#include "frontend/routing/served_model.h"
 
 namespace lockstep {
 namespace {
@@ -127,17 +130,25 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(
   const auto record = Begin("Tokenize", *context);
   const auto grant = access_->Enter(AuthorizationOf(*context));
   if (!grant.ok()) return Finish(reactor, *record, grant.status());
+  const auto asks_for_strs = std::make_shared<bool>(false);
   pipeline_->Tokenize(
       request->Length(),
-      [=, this] { return ParseTokenize(*context, *request); },
-      AfterRelease(*grant, [reactor, response,
-                            record](absl::StatusOr<EncodedPrompt> encoded) {
+      [=, this] {
+        return ParseTokenize(*context, *request, asks_for_strs.get());
+      },
+      AfterRelease(*grant, [=, this](absl::StatusOr<EncodedPrompt> encoded) {
         if (encoded.ok()) {
           v1::TokenizeResponse message;
           message.mutable_token_ids()->Add(encoded->token_ids.begin(),
                                            encoded->token_ids.end());
           if (encoded->rendered.has_value()) {
             message.set_text(*std::move(encoded->rendered));
+          }
+          if (*asks_for_strs) {
+            for (std::string& text : TokenStrings(
+                     encoded->token_ids, pipeline_->tokenizer().vocabulary())) {
+              message.add_token_strs(std::move(text));
+            }
           }
           *response = SerializeMessage(message);
         }
@@ -201,6 +212,7 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(
     }
     model.set_no_generation(served->no_generation);
     *model.mutable_default_sampling() = served->default_sampling;
+    model.set_system_fingerprint(SystemFingerprint(*served));
   }
   return Finish(reactor, *record, status);
 }
@@ -232,12 +244,13 @@ absl::StatusOr<EmbedSpec> InferenceService::ParseEmbed(
 }
 
 absl::StatusOr<PromptSpec> InferenceService::ParseTokenize(
-    const grpc::CallbackServerContext& context,
-    const grpc::ByteBuffer& request) const {
+    const grpc::CallbackServerContext& context, const grpc::ByteBuffer& request,
+    bool* asks_for_strs) const {
   LOCKSTEP_RETURN_IF_ERROR(CheckAwaited(context));
   v1::TokenizeRequest message;
   LOCKSTEP_RETURN_IF_ERROR(ParseMessage(request, &message));
   LOCKSTEP_ASSIGN_OR_RETURN(const ServedModel model, groups_->Model());
+  *asks_for_strs = message.return_token_strs();
   return ParseTokenizeRequest(message, model);
 }
 

@@ -60,7 +60,7 @@ class InferenceService
   // CANCELLED where nobody waits for it any more.
   absl::StatusOr<PromptSpec> ParseTokenize(
       const grpc::CallbackServerContext& context,
-      const grpc::ByteBuffer& request) const;
+      const grpc::ByteBuffer& request, bool* asks_for_strs) const;
   absl::StatusOr<DetokenizeSpec> ParseDetokenize(
       const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;

@@ -123,6 +123,10 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   spec.include_stop_str_in_output = request.include_stop_str_in_output();
   spec.skip_special_tokens =
       !request.has_skip_special_tokens() || request.skip_special_tokens();
+  if (request.has_add_special_tokens()) {
+    spec.prompt.add_special_tokens = request.add_special_tokens();
+  }
+  spec.return_prompt = request.return_prompt();
   return spec;
 }
 

@@ -100,8 +100,7 @@ TEST(RequestParser, AChatHasToolsAndWhatCameOfThem) {
             R"({"type":"function","function":{"name":"f","description":"d",)"
             R"("parameters":{"b":1,"a":2}}})");
   EXPECT_EQ(chat.tools[1].json,
-            R"({"type":"function","function":{"name":"g",)"
-            R"("parameters":{"type":"object","properties":{}}}})");
+            R"({"type":"function","function":{"name":"g"}})");
   EXPECT_EQ(chat.template_arguments, R"({"z":1,"documents":["d"]})");
   EXPECT_TRUE(chat.continue_final_message);
   EXPECT_FALSE(chat.add_generation_prompt);

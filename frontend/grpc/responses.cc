@@ -11,6 +11,10 @@ v1::GenerateResponse ToResponse(AcceptedEvent event) {
   accepted.set_model(std::move(event.model));
   accepted.set_prompt_tokens(event.prompt_tokens);
   accepted.set_seed(event.seed);
+  accepted.mutable_prompt_token_ids()->Add(event.prompt_token_ids.begin(),
+                                           event.prompt_token_ids.end());
+  accepted.set_prompt_text(std::move(event.prompt_text));
+  accepted.set_system_fingerprint(std::move(event.system_fingerprint));
   return response;
 }
 

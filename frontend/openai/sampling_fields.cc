@@ -13,6 +13,7 @@
 #include "common/status_macros.h"
 #include "frontend/generation/error_detail.h"
 #include "frontend/generation/spec_check.h"
+#include "frontend/routing/served_model.h"
 
 namespace lockstep::openai {
 namespace {
@@ -155,11 +156,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
     style->n = *v;
   }
   spec->return_prompt = style->return_token_ids;
-  if (!context.model.fingerprint.empty()) {
-    constexpr size_t kShownDigits = 16;
-    style->fingerprint =
-        "fp_" + context.model.fingerprint.substr(0, kShownDigits);
-  }
+  style->fingerprint = SystemFingerprint(context.model);
   LOCKSTEP_RETURN_IF_ERROR(reader->status());
   const absl::Status stop = CheckStop(spec->stop);
   return stop.ok() ? stop : WithField(stop, "stop");

@@ -10,8 +10,8 @@
 #include "common/error_reason.h"
 #include "common/program/version.h"
 #include "common/status_macros.h"
-#include "common/utf8.h"
 #include "frontend/access/open_routes.h"
+#include "frontend/generation/prompt_encoder.h"
 #include "frontend/generation/spec_check.h"
 #include "frontend/openai/answer_json.h"
 #include "frontend/openai/embeddings_call.h"
@@ -48,16 +48,6 @@ Json ModelJson(const ServedModel& model, int64_t created_s) {
           {"max_model_len", model.max_context_tokens},
           {"default_sampling", SamplingJson(model.default_sampling)},
           {"permission", Json::array()}};
-}
-
-Json TokenStrings(const std::vector<uint32_t>& ids,
-                  const Vocabulary& vocabulary) {
-  Json strings = Json::array();
-  for (const uint32_t id : ids) {
-    strings.push_back(
-        id < vocabulary.size() ? RepairUtf8(vocabulary.token(id).bytes) : "");
-  }
-  return strings;
 }
 
 void Answer(const std::shared_ptr<http::ResponseWriter>& writer,
@@ -211,19 +201,20 @@ void Service::Tokenize(http::Request request, Writer writer) {
         call->max_model_len = context.model.max_context_tokens;
         return std::move(parsed.prompt);
       },
-      AfterRelease(
-          *grant, [this, call, writer](absl::StatusOr<EncodedPrompt> encoded) {
-            if (!encoded.ok()) return Answer(writer, encoded.status());
-            Answer(writer,
-                   Json{{"count", encoded->token_ids.size()},
-                        {"max_model_len", call->max_model_len},
-                        {"tokens", encoded->token_ids},
-                        {"token_strs",
-                         call->return_token_strs
-                             ? TokenStrings(encoded->token_ids,
-                                            pipeline_->tokenizer().vocabulary())
-                             : Json()}});
-          }));
+      AfterRelease(*grant, [this, call,
+                            writer](absl::StatusOr<EncodedPrompt> encoded) {
+        if (!encoded.ok()) return Answer(writer, encoded.status());
+        Answer(
+            writer,
+            Json{{"count", encoded->token_ids.size()},
+                 {"max_model_len", call->max_model_len},
+                 {"tokens", encoded->token_ids},
+                 {"token_strs",
+                  call->return_token_strs
+                      ? Json(TokenStrings(encoded->token_ids,
+                                          pipeline_->tokenizer().vocabulary()))
+                      : Json()}});
+      }));
 }
 
 void Service::Detokenize(http::Request request, Writer writer) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,14 @@ struct ServedModel {
   std::string no_generation = {};            // empty: it generates
   v1::SamplingParams default_sampling = {};  // the model's own
 };
+
+// What clients see of the fingerprint, as OpenAI's API calls it; empty where
+// the worker has none.
+inline std::string SystemFingerprint(const ServedModel& model) {
+  constexpr size_t kShownDigits = 16;
+  if (model.fingerprint.empty()) return "";
+  return "fp_" + model.fingerprint.substr(0, kShownDigits);
+}
 
 // Whether groups that serve these give the same bits for the same request, so
 // that one may go on with the other's answer. Without max_tokens the context

@@ -16,12 +16,16 @@ constexpr absl::string_view kSpecialTokens[] = {"<bos>", "<eos>", "<tool>"};
 // What RenderChat does is not written here, only how its model answers.
 constexpr char kChatTemplate[] = "<think></think><tool_call></tool_call>";
 
-// The names of tools, or of the calls of a message: "{f g}".
+// The names of tools, or of the calls of a message: "{f g}"; of tools that have
+// them their parameters, too.
 std::string Names(const nlohmann::json& tools) {
   std::string names;
   for (const auto& tool : tools) {
+    const auto& function = tool["function"];
     absl::StrAppend(&names, names.empty() ? "{" : " ",
-                    tool["function"].value("name", "?"));
+                    function.value("name", "?"));
+    const auto parameters = function.find("parameters");
+    if (parameters != function.end()) names += parameters->dump();
   }
   return names.empty() ? names : names + "}";
 }

@@ -13,8 +13,9 @@ namespace lockstep {
 //                            "add_generation_prompt": true})");
 //   // "<bos>[user]hi[assistant]"
 //
-// Its template shows tools and calls by their names, "{f g}"; its model writes
-// calls as Hermes does and reasoning as <think>…</think>.
+// Its template shows tools and calls by their names, "{f g}", and behind a tool
+// its parameters; its model writes calls as Hermes does and reasoning as
+// <think>…</think>.
 //
 // Thread-safe, as every Tokenizer.
 class FakeTokenizer : public Tokenizer {

@@ -134,8 +134,10 @@ json RandomRequest(std::mt19937_64& random, bool is_chat) {
       request["top_logprobs"] = random() % 3;
     }
     if (chance(2)) {
+      json function = {{"name", "f"}};
+      if (chance(2)) function["parameters"] = {{"type", "object"}};
       request["tools"] =
-          json::array({{{"type", "function"}, {"function", {{"name", "f"}}}}});
+          json::array({{{"type", "function"}, {"function", function}}});
     }
     if (chance(3)) request["parallel_tool_calls"] = false;
     if (chance(4)) request["include_reasoning"] = false;
@@ -155,6 +157,7 @@ json RandomRequest(std::mt19937_64& random, bool is_chat) {
   if (chance(3)) request["skip_special_tokens"] = false;
   if (chance(3)) request["stop_token_ids"] = {'q'};
   if (chance(3)) request["return_token_ids"] = true;
+  if (chance(3)) request["add_special_tokens"] = chance(2);
   if (chance(4)) request["return_tokens_as_token_ids"] = true;
   return request;
 }
