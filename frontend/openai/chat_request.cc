@@ -49,7 +49,8 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt,
                             ReadChat(json, body, context.unknown_fields));
   LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, context.model));
-  LOCKSTEP_RETURN_IF_ERROR(ReadConstraint(json, body, &spec));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadConstraint(json, body, context.unknown_fields, &spec));
   style.names_tool =
       !std::get<ChatPrompt>(spec.prompt.prompt).required_tool.empty();
   style.id = MakeRequestId("chatcmpl");

@@ -67,7 +67,8 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   spec.return_prompt = style.return_token_ids || style.echo;
   const bool add = reader.Bool("add_special_tokens").value_or(true);
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
-  LOCKSTEP_RETURN_IF_ERROR(ReadConstraint(json, body, &spec));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ReadConstraint(json, body, context.unknown_fields, &spec));
   const auto* prompt = reader.Find(kPrompt);
   if (prompt == nullptr) return FieldError(kPrompt, nullptr, kAnyPrompt);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PromptSpec> prompts,

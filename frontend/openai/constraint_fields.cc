@@ -63,7 +63,12 @@ Result ResponseFormat(const std::string& field, const Ordered& value) {
           ? value["type"].get<std::string>()
           : "";
   if (type == "text") return Constraint();
-  if (type == "json_object") return JsonSchema{kAnyObject};
+  if (type == "json_object") {
+    // Some write the schema here.
+    const Ordered schema = value.value("schema", Ordered());
+    if (schema.is_null()) return JsonSchema{kAnyObject};
+    return SchemaOf(field + ".schema", schema);
+  }
   if (type != "json_schema") {
     return FieldError(field + ".type", value.value("type", Ordered()),
                       "text, json_object or json_schema");
@@ -149,10 +154,24 @@ Result StructuredOutputs(const std::string& field, const Ordered& value) {
   return found;
 }
 
+void CountInResponseFormat(const json& request, UnknownFields* unknown) {
+  const auto format = request.find("response_format");
+  if (format == request.end() || !format->is_object()) return;
+  const auto type = format->find("type");
+  const bool is_object = type != format->end() && *type == "json_object";
+  unknown->CountOthers(*format, "response_format.",
+                       {"type", is_object ? "schema" : "json_schema"});
+  const auto schema = format->find("json_schema");
+  if (is_object || schema == format->end()) return;
+  unknown->CountOthers(*schema, "response_format.json_schema.",
+                       {"name", "description", "schema", "strict"});
+}
+
 }  // namespace
 
 absl::Status ReadConstraint(const json& request, absl::string_view body,
-                            GenerateSpec* spec) {
+                            UnknownFields* unknown, GenerateSpec* spec) {
+  CountInResponseFormat(request, unknown);
   for (const Source& source : kSources) {
     const auto value = request.find(source.name);
     if (value == request.end() || value->is_null()) continue;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/generation/spec.h"
+#include "frontend/openai/unknown_fields.h"
 
 namespace lockstep::openai {
 
@@ -14,6 +15,7 @@ namespace lockstep::openai {
 // them. `body` is what `request` was parsed from: schemas keep the order of
 // their keys. INVALID_ARGUMENT names the field.
 absl::Status ReadConstraint(const nlohmann::json& request,
-                            absl::string_view body, GenerateSpec* spec);
+                            absl::string_view body, UnknownFields* unknown,
+                            GenerateSpec* spec);
 
 }  // namespace lockstep::openai

@@ -42,6 +42,15 @@ TEST(ConstraintFields, EachSaysTheSameInItsWay) {
   EXPECT_EQ(SchemaOf(Format({{"name", "x"}, {"schema", kSchema}})), kText);
   EXPECT_EQ(SchemaOf(Format({{"name", "x"}, {"strict", true}})), kText);
   EXPECT_EQ(SchemaOf({{"response_format", {{"type", "json_object"}}}}), kText);
+  // Not any object, where one is described.
+  const json narrow = {{"required", json::array({"a"})},
+                       {"type", "object"}};
+  EXPECT_EQ(SchemaOf({{"response_format",
+                       {{"type", "json_object"}, {"schema", narrow}}}}),
+            narrow.dump());
+  EXPECT_EQ(SchemaOf({{"response_format",
+                       {{"type", "json_object"}, {"schema", nullptr}}}}),
+            kText);
   EXPECT_EQ(SchemaOf({{"guided_json", kSchema}}), kText);
   EXPECT_EQ(SchemaOf({{"guided_json", kText}}), kText);
   EXPECT_EQ(SchemaOf({{"structured_outputs", {{"json", kSchema}}}}), kText);

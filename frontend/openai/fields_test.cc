@@ -74,6 +74,54 @@ TEST(Fields, OneThatNobodyKnowsIsAcceptedAndCounted) {
   }
 }
 
+// Of each object of a request that has members of its own.
+TEST(Fields, MembersThatNobodyKnowsAreCountedToo) {
+  const json whole = {
+      {"messages",
+       {{{"role", "user"},
+         {"content", json::array({{{"type", "text"}, {"text", "hi"}}})}},
+        {{"role", "assistant"},
+         {"tool_calls",
+          json::array({{{"id", "c"},
+                        {"type", "function"},
+                        {"function", {{"name", "f"}, {"arguments", "{}"}}}}})}},
+        {{"role", "tool"}, {"tool_call_id", "c"}, {"content", "1"}}}},
+      {"stream", true},
+      {"stream_options",
+       {{"include_usage", true}, {"continuous_usage_stats", true}}},
+      {"response_format",
+       {{"type", "json_schema"},
+        {"json_schema",
+         {{"name", "x"},
+          {"description", "d"},
+          {"strict", true},
+          {"schema", {{"type", "object"}}}}}}},
+      {"tools", json::array({{{"type", "function"},
+                              {"function",
+                               {{"name", "f"},
+                                {"description", "d"},
+                                {"strict", false},
+                                {"parameters", {{"type", "object"}}}}}}})},
+      {"tool_choice", {{"type", "function"}, {"function", {{"name", "f"}}}}}};
+  const auto parse = [](const json& request) {
+    return ParseForTest(kChat, request.dump());
+  };
+  const Parsed known = parse(whole);
+  EXPECT_TRUE(known.status.ok()) << known.status;
+  EXPECT_EQ(known.unknown, 0);
+  for (const char* at :
+       {"/messages/0/content/0", "/messages/1/tool_calls/0",
+        "/messages/1/tool_calls/0/function", "/stream_options",
+        "/response_format", "/response_format/json_schema", "/tools/0",
+        "/tools/0/function", "/tool_choice", "/tool_choice/function"}) {
+    json request = whole;
+    request[json::json_pointer(at)]["invented"] = 1;
+    const Parsed parsed = parse(request);
+    EXPECT_TRUE(parsed.status.ok()) << at << ": " << parsed.status;
+    EXPECT_EQ(parsed.unknown, 1) << at;
+  }
+}
+
 TEST(Fields, ThePageShowsTheTable) {
   std::ifstream file("docs/openai.md");
   const std::string page((std::istreambuf_iterator<char>(file)),

@@ -59,9 +59,10 @@ absl::Status CheckKeys(const json& message, const std::string& name,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadPart(const json& part,
-                                     const std::string& name) {
+absl::StatusOr<std::string> ReadPart(const json& part, const std::string& name,
+                                     UnknownFields* unknown) {
   if (part.is_string()) return part.get<std::string>();
+  unknown->CountOthers(part, "messages.content.", {"type", "text"});
   if (!part.is_object()) {
     return FieldError(name, part, "an object with a type");
   }
@@ -80,7 +81,8 @@ absl::StatusOr<std::string> ReadPart(const json& part,
 
 // Parts are lines of their own, as templates that know no parts want them.
 absl::StatusOr<std::string> ReadContent(const json& content,
-                                        const std::string& name) {
+                                        const std::string& name,
+                                        UnknownFields* unknown) {
   if (content.is_string()) return content.get<std::string>();
   if (!content.is_array()) {
     return FieldError(name, content, "a string or a list of parts");
@@ -89,21 +91,26 @@ absl::StatusOr<std::string> ReadContent(const json& content,
   for (size_t i = 0; i < content.size(); ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const std::string part,
-        ReadPart(content[i], absl::StrCat(name, "[", i, "]")));
+        ReadPart(content[i], absl::StrCat(name, "[", i, "]"), unknown));
     absl::StrAppend(&text, i == 0 ? "" : "\n", part);
   }
   return text;
 }
 
 absl::StatusOr<ToolCall> ReadToolCall(const json& value,
-                                      const std::string& name) {
+                                      const std::string& name,
+                                      UnknownFields* unknown) {
   if (!value.is_object()) return FieldError(name, value, "an object");
+  unknown->CountOthers(value, "messages.tool_calls.",
+                       {"id", "type", "function", "index"});
   FieldReader reader(value, name + ".");
   ToolCall call;
   call.id = reader.String("id").value_or("");
   const json* function = reader.Object("function");
   if (function == nullptr) reader.Fail("function", "an object");
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  unknown->CountOthers(*function, "messages.tool_calls.function.",
+                       {"name", "arguments"});
   FieldReader fields(*function, name + ".function.");
   const auto called = fields.String("name");
   if (!called.has_value()) fields.Fail("name", "a string");
@@ -114,7 +121,8 @@ absl::StatusOr<ToolCall> ReadToolCall(const json& value,
 }
 
 absl::StatusOr<std::vector<ToolCall>> ReadToolCalls(const json& message,
-                                                    const std::string& name) {
+                                                    const std::string& name,
+                                                    UnknownFields* unknown) {
   std::vector<ToolCall> calls;
   const auto found = message.find("tool_calls");
   if (found == message.end() || found->is_null()) return calls;
@@ -125,7 +133,8 @@ absl::StatusOr<std::vector<ToolCall>> ReadToolCalls(const json& message,
     LOCKSTEP_ASSIGN_OR_RETURN(
         calls.emplace_back(),
         ReadToolCall(value,
-                     absl::StrCat(name, ".tool_calls[", calls.size(), "]")));
+                     absl::StrCat(name, ".tool_calls[", calls.size(), "]"),
+                     unknown));
   }
   return calls;
 }
@@ -148,13 +157,14 @@ absl::StatusOr<ChatTurn> ReadMessage(const json& message,
     return Refuse(name + ".role", "tools answer as \"tool\"", " \"function\"");
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckKeys(message, name, unknown));
-  LOCKSTEP_ASSIGN_OR_RETURN(turn.tool_calls, ReadToolCalls(message, name));
+  LOCKSTEP_ASSIGN_OR_RETURN(turn.tool_calls, ReadToolCalls(message, name, unknown));
   const json* content = reader.Find("content");
   // An answer without a text comes back as null.
   if (content == nullptr && turn.role == "assistant") return turn;
   LOCKSTEP_ASSIGN_OR_RETURN(
       turn.content,
-      ReadContent(content == nullptr ? json() : *content, name + ".content"));
+      ReadContent(content == nullptr ? json() : *content, name + ".content",
+                  unknown));
   return turn;
 }
 
@@ -212,7 +222,7 @@ absl::StatusOr<PromptSpec> ReadChat(const json& request, absl::string_view body,
   }
   chat.add_generation_prompt = add.value_or(!chat.continue_final_message);
   LOCKSTEP_RETURN_IF_ERROR(ReadArguments(&reader, body, &chat));
-  LOCKSTEP_RETURN_IF_ERROR(ReadTools(request, body, &chat));
+  LOCKSTEP_RETURN_IF_ERROR(ReadTools(request, body, unknown, &chat));
   PromptSpec prompt;
   prompt.prompt = std::move(chat);
   prompt.add_special_tokens = reader.Bool("add_special_tokens").value_or(false);

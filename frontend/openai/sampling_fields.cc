@@ -94,13 +94,17 @@ void ReadEnds(FieldReader* reader, GenerateSpec* spec, AnswerStyle* style) {
       reader->Bool("include_stop_str_in_output").value_or(false);
 }
 
-void ReadStream(FieldReader* reader, AnswerStyle* style) {
+void ReadStream(const RequestContext& context, FieldReader* reader,
+                AnswerStyle* style) {
   style->stream = reader->Bool("stream").value_or(false);
   const nlohmann::json* object = reader->Object("stream_options");
   if (object == nullptr) return;
   if (!style->stream) {
     return reader->Fail("stream_options", "left out unless stream is true");
   }
+  context.unknown_fields->CountOthers(
+      *object, "stream_options.",
+      {"include_usage", "continuous_usage_stats", "include_obfuscation"});
   FieldReader options(*object, "stream_options.");
   style->include_usage = options.Bool("include_usage").value_or(false);
   style->continuous_usage_stats =
@@ -149,7 +153,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
   ReadSeed(reader, &spec->sampling);
   ReadBias(reader, &spec->sampling);
   ReadEnds(reader, spec, style);
-  ReadStream(reader, style);
+  ReadStream(context, reader, style);
   ReadShown(reader, spec, style);
   if (const auto v = reader->Integer("n", 1, kMaxChoicesAskedFor)) {
     spec->sampling.set_n(*v);

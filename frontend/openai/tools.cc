@@ -3,6 +3,7 @@
 #include <absl/algorithm/container.h>
 #include <absl/strings/str_cat.h>
 
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,10 +106,19 @@ absl::Status ReadChoice(const json& request, ChatPrompt* chat) {
   return absl::OkStatus();
 }
 
+// Of a tool, or of the choice of one.
+void CountUnknown(const json& tool, const std::string& prefix,
+                  std::initializer_list<absl::string_view> known,
+                  UnknownFields* unknown) {
+  unknown->CountOthers(tool, prefix, {"type", "function"});
+  if (!tool.is_object() || !tool.contains("function")) return;
+  unknown->CountOthers(tool["function"], prefix + "function.", known);
+}
+
 }  // namespace
 
 absl::Status ReadTools(const json& request, absl::string_view body,
-                       ChatPrompt* chat) {
+                       UnknownFields* unknown, ChatPrompt* chat) {
   FieldReader reader(request);
   const json* tools = reader.Find(kTools);
   if (tools != nullptr && !tools->is_array()) reader.Fail(kTools, "a list");
@@ -119,11 +129,16 @@ absl::Status ReadTools(const json& request, absl::string_view body,
     LOCKSTEP_ASSIGN_OR_RETURN(
         chat->tools.emplace_back(),
         ReadTool((*tools)[i], absl::StrCat(kTools, "[", i, "]")));
+    CountUnknown((*tools)[i], "tools.",
+                 {"name", "description", "parameters", "strict"}, unknown);
     names.push_back(chat->tools.back().name);
   }
   const absl::Status status = CheckToolNames(kTools, names);
   if (!status.ok()) return WithField(status, kTools);
   LOCKSTEP_RETURN_IF_ERROR(ReadChoice(request, chat));
+  if (const json* choice = reader.Find(kChoice)) {
+    CountUnknown(*choice, "tool_choice.", {"name"}, unknown);
+  }
   if (chat->tools.empty()) return absl::OkStatus();
   const nlohmann::ordered_json ordered = OrderedMember(body, kTools);
   for (size_t i = 0; i < number; ++i) {

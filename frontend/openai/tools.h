@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "frontend/generation/spec.h"
+#include "frontend/openai/unknown_fields.h"
 
 namespace lockstep::openai {
 
@@ -13,6 +14,6 @@ namespace lockstep::openai {
 // model is to know nothing of, as tool_choice is "none", are left out.
 // INVALID_ARGUMENT names the field.
 absl::Status ReadTools(const nlohmann::json& request, absl::string_view body,
-                       ChatPrompt* chat);
+                       UnknownFields* unknown, ChatPrompt* chat);
 
 }  // namespace lockstep::openai
