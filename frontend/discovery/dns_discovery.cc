@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "common/flag_check.h"
 
@@ -41,6 +41,18 @@ std::optional<DnsName> ParseDnsName(absl::string_view value) {
   return name;
 }
 
+std::vector<std::string> OfOneFamily(const std::vector<FoundAddress>& found) {
+  std::set<std::string> ipv4, ipv6;
+  for (const FoundAddress& address : found) {
+    (address.is_ipv6 ? ipv6 : ipv4).insert(address.text);
+  }
+  const bool takes_ipv6 = ipv4.size() == ipv6.size()
+                              ? !found.empty() && found.front().is_ipv6
+                              : ipv6.size() > ipv4.size();
+  const std::set<std::string>& taken = takes_ipv6 ? ipv6 : ipv4;
+  return {taken.begin(), taken.end()};
+}
+
 absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name) {
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
@@ -53,14 +65,12 @@ absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name) {
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found,
                                                                  freeaddrinfo);
-  std::vector<std::string> addresses;
+  std::vector<FoundAddress> addresses;
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
-    addresses.push_back(FormatAddress(*info, name.port));
+    addresses.push_back(
+        {info->ai_family == AF_INET6, FormatAddress(*info, name.port)});
   }
-  std::sort(addresses.begin(), addresses.end());
-  addresses.erase(std::unique(addresses.begin(), addresses.end()),
-                  addresses.end());
-  return addresses;
+  return OfOneFamily(addresses);
 }
 
 void DnsDiscovery::Start() {

@@ -28,8 +28,19 @@ struct DnsName {
 // From "name:port"; none if it is not that.
 std::optional<DnsName> ParseDnsName(absl::string_view value);
 
-// The addresses of a name by the system's resolver, each "address:port", in
-// order and without doubles. Blocks, as long as the resolver does.
+// What a resolver found, in its order.
+struct FoundAddress {
+  bool is_ipv6 = false;
+  std::string text;
+};
+
+// In order and without doubles. A host of both families is there twice, and
+// nothing says that it is one: of the families that with more addresses counts
+// and, where they have as many, that of the first.
+std::vector<std::string> OfOneFamily(const std::vector<FoundAddress>& found);
+
+// The addresses of a name by the system's resolver, each "address:port".
+// Blocks, as long as the resolver does.
 absl::StatusOr<std::vector<std::string>> Resolve(const DnsName& name);
 
 // Asks for the addresses again and again, and tells them when they have

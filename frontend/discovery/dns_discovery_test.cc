@@ -30,6 +30,20 @@ TEST(Resolve, GivesEachAddressOnceWithThePort) {
   EXPECT_EQ(Resolve({"", 7}).status().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST(Resolve, CountsAHostOfBothFamiliesOnce) {
+  const FoundAddress a4 = {false, "10.0.0.1:7"}, b4 = {false, "10.0.0.2:7"};
+  const FoundAddress a6 = {true, "[fd00::1]:7"}, b6 = {true, "[fd00::2]:7"};
+  EXPECT_EQ(OfOneFamily({}), Addresses());
+  EXPECT_EQ(OfOneFamily({b4, a4, b4}), (Addresses{a4.text, b4.text}));
+  EXPECT_EQ(OfOneFamily({b6, a6}), (Addresses{a6.text, b6.text}));
+  // As many: that which the system would try first.
+  EXPECT_EQ(OfOneFamily({b4, a4, a6, b6}), (Addresses{a4.text, b4.text}));
+  EXPECT_EQ(OfOneFamily({b6, a6, a4, b4}), (Addresses{a6.text, b6.text}));
+  // A host that has none of the other is not lost.
+  EXPECT_EQ(OfOneFamily({a6, a4, b4}), (Addresses{a4.text, b4.text}));
+  EXPECT_EQ(OfOneFamily({a4, a6, b6}), (Addresses{a6.text, b6.text}));
+}
+
 // What it tells of a list of answers, the last of which comes again.
 std::vector<Addresses> Told(std::vector<absl::StatusOr<Addresses>> answers,
                             size_t expected) {
