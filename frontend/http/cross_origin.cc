@@ -11,7 +11,8 @@ namespace {
 constexpr char kAny[] = "*";
 constexpr char kMaxAgeSeconds[] = "600";
 // Beyond those that every page may read.
-constexpr char kReadable[] = "x-request-id, retry-after";
+constexpr char kReadable[] =
+    "x-request-id, retry-after, retry-after-ms, x-should-retry";
 
 bool Has(const std::vector<std::string>& list, absl::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();

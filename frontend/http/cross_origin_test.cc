@@ -43,7 +43,9 @@ TEST(CrossOrigin, AnAllowedPageMayAskAndReadTheAnswer) {
       pages.AnswerFields(From(kPage)),
       (Fields{{"vary", "origin"},
               {"access-control-allow-origin", kPage},
-              {"access-control-expose-headers", "x-request-id, retry-after"}}));
+              // All that OpenAI's libraries read.
+              {"access-control-expose-headers",
+               "x-request-id, retry-after, retry-after-ms, x-should-retry"}}));
   EXPECT_EQ(
       pages.PreflightFields(Question(kPage), "POST, OPTIONS"),
       (Fields{{"access-control-allow-methods", "POST, OPTIONS"},
