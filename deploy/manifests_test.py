@@ -96,6 +96,16 @@ class ManifestsTest(unittest.TestCase):
                 if pod.role == "follower":
                     self.assertGreater(pod.grace_s, graces[f"{pod.owner['metadata']['name']} leader"])
 
+    def test_several_gateways_agree_on_the_group_of_a_prompt(self):
+        for objects, pods in self.each():
+            scaled = [each["spec"]["scaleTargetRef"]["name"] for each in manifests.of_kind(objects, "HorizontalPodAutoscaler")]
+            for pod in pods:
+                if pod.program != "gateway" or pod.owner["kind"] != "Deployment":
+                    continue
+                is_one = pod.owner["spec"].get("replicas") == 1 and pod.owner["metadata"]["name"] not in scaled
+                # Each of several would learn alone what groups have cached.
+                self.assertEqual(pod.flags.get("routing_policy"), None if is_one else "prefix_hash", pod.name)
+
     def test_flags_exist(self):
         for _, pods in self.each():
             for pod in manifests.with_sidecars(pods):
