@@ -31,6 +31,7 @@ FILE_FLAGS = {
 ENDPOINTS_RULE = {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]}
 # What a tokenizer's running calls get; a constant of its main.cc.
 TOKENIZER_GRACE = re.compile(r"kGraceMs = ([0-9']+);")
+DRAIN_DEFAULT = re.compile(r"DEFINE_int32\(drain_timeout, (\d+),")
 LOOKUP_INTERVAL = re.compile(r"interval = absl::Seconds\((\d+)\)")
 NAMES_LAST_S = 5  # the TTL that CoreDNS gives Services' names
 CONNECTING_S = 3  # to a group that has been found, and to check what it is
@@ -105,6 +106,16 @@ class ManifestsTest(unittest.TestCase):
                 is_one = pod.owner["spec"].get("replicas") == 1 and pod.owner["metadata"]["name"] not in scaled
                 # Each of several would learn alone what groups have cached.
                 self.assertEqual(pod.flags.get("routing_policy"), None if is_one else "prefix_hash", pod.name)
+
+    def test_defaults_are_those_of_the_programs(self):
+        """Of the drain, which the chart's grace periods are made for."""
+        for program, folder in (("gateway", "frontend"), ("worker", "worker")):
+            source = (binaries.ROOT / folder / "options.cc").read_text()
+            default = DRAIN_DEFAULT.search(source)[1]
+            for _, pods in self.each():
+                for pod in pods:
+                    if pod.program == program:
+                        self.assertEqual(pod.flags["drain_timeout"], default, pod.name)
 
     def test_flags_exist(self):
         for _, pods in self.each():

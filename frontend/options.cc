@@ -94,7 +94,7 @@ DEFINE_int32(encode_threads, 0,
              "the cores, at least 2.");
 DEFINE_int32(max_inflight_requests, 1024,
              "Requests held at once, 1 to 100000; more are refused.");
-DEFINE_int32(drain_timeout, 30,
+DEFINE_int32(drain_timeout, 300,
              "Seconds that running requests get after SIGTERM, 0 to 86400.");
 
 namespace lockstep {

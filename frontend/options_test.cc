@@ -38,7 +38,7 @@ TEST(GatewayOptions, Defaults) {
   EXPECT_EQ(options->reasoning_parser, "auto");
   EXPECT_GE(options->pipeline.encode_threads, 2);
   EXPECT_EQ(options->pipeline.max_inflight_requests, 1024);
-  EXPECT_EQ(options->drain_timeout, absl::Seconds(30));
+  EXPECT_EQ(options->drain_timeout, absl::Seconds(300));
 }
 
 TEST(GatewayOptions, HttpCanBeLeftOut) {

@@ -65,7 +65,7 @@ DEFINE_string(collective, "auto",
               "changes no bit of an answer. The same on all ranks.");
 DEFINE_int32(group_timeout, 120,
              "Seconds within which all ranks must have joined.");
-DEFINE_int32(drain_timeout, 30,
+DEFINE_int32(drain_timeout, 300,
              "Seconds that live requests have to end after SIGTERM.");
 DEFINE_int32(step_timeout, 0,
              "Seconds after which a step counts as hanging, and the group as "
