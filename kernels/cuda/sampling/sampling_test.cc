@@ -151,7 +151,8 @@ TEST(SampleTokens, ARowDependsOnItAlone) {
   }
 }
 
-// A row of logits, then what was kept of them.
+// A row of logits, then what was kept of them. All that kernels read lies in
+// vectors, which a GPU sees, too.
 struct Adjusting {
   std::vector<float> Adjusted() const {
     return SameInEveryOrder(
@@ -168,7 +169,7 @@ struct Adjusting {
     return {.logits = row,
             .stride = 0,
             .vocabulary = static_cast<int>(logits.size()),
-            .rows = &adjusted,
+            .rows = rows.data(),
             .count = 1,
             .adjustments = adjustments.data(),
             .masks = mask.data(),
@@ -176,19 +177,19 @@ struct Adjusting {
   }
 
   void Start() {
-    adjusted = {.row = 0,
-                .mask = mask.empty() ? -1 : 0,
-                .first_adjustment = 0,
-                .num_adjustments = static_cast<int>(adjustments.size()),
-                .repetition = 2,
-                .presence = 0.5f,
-                .frequency = 0.25f};
+    rows = {{.row = 0,
+             .mask = mask.empty() ? -1 : 0,
+             .first_adjustment = 0,
+             .num_adjustments = static_cast<int>(adjustments.size()),
+             .repetition = 2,
+             .presence = 0.5f,
+             .frequency = 0.25f}};
   }
 
   std::vector<float> logits;
   std::vector<LogitAdjustment> adjustments;
   std::vector<uint32_t> mask;
-  AdjustedRow adjusted = {};
+  std::vector<AdjustedRow> rows;
 };
 
 TEST(AdjustLogits, AddsThenPenalizesThenMasks) {
@@ -235,10 +236,11 @@ TEST(AdjustLogits, NeedsEachBarrier) {
 
 std::vector<RowLogprobs> Scored(const std::vector<float>& logits,
                                 const ScoredRow& row) {
-  const uint32_t chosen = 2;
+  const std::vector<ScoredRow> rows = {row};
+  const std::vector<uint32_t> chosen = {2};
   return SameInEveryOrder(std::vector<RowLogprobs>(1), [&](RowLogprobs* out) {
-    return ScoreRows(logits.data(), 0, logits.size(), &row, 1, &chosen, out,
-                     nullptr);
+    return ScoreRows(logits.data(), 0, logits.size(), rows.data(), 1,
+                     chosen.data(), out, nullptr);
   });
 }
 

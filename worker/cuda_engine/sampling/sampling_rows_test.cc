@@ -276,25 +276,23 @@ class Generator {
 TEST(SamplingRows, ChooseAsTheSampler) {
   Generator generator;
   const struct {
-    int vocab_size, batches, rows;
-  } shapes[] = {{1, 1, 20},   {2, 1, 10},    {7, 1, 30},    {33, 1, 30},
-                {512, 2, 30}, {1000, 2, 30}, {5000, 2, 30}, {49152, 1, 30}};
+    int vocab_size, rows;
+  } shapes[] = {{1, 10},   {2, 10},    {7, 20},    {33, 20},
+                {512, 25}, {1000, 30}, {5000, 25}, {49152, 15}};
   for (const auto& shape : shapes) {
     SCOPED_TRACE(shape.vocab_size);
     Chooser chooser(shape.vocab_size);
-    for (int batch = 0; batch < shape.batches; ++batch) {
-      const auto cases = generator.Cases(shape.vocab_size, shape.rows);
-      ExpectWhatTheSamplerChooses(cases,
-                                  chooser.Choose(cases, generator.AnyOrder()));
-      if (HasFailure()) return;
-    }
+    const auto cases = generator.Cases(shape.vocab_size, shape.rows);
+    ExpectWhatTheSamplerChooses(cases,
+                                chooser.Choose(cases, generator.AnyOrder()));
+    if (HasFailure()) return;
   }
 }
 
 TEST(SamplingRows, ARowAloneChoosesWhatItChoosesAmongOthers) {
   Generator generator;
   Chooser chooser(900);
-  std::vector<Case> cases = generator.Cases(900, 20);
+  std::vector<Case> cases = generator.Cases(900, 10);
   const Choices together = chooser.Choose(cases);
   for (size_t i = 0; i < cases.size(); ++i) {
     std::vector<Case> alone;
