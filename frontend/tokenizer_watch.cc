@@ -106,12 +106,12 @@ absl::Status TokenizerWatch::CheckVocabulary() {
   const grpc::Status status =
       stub->GetTokenizerInfo(&context, v1::GetTokenizerInfoRequest(), &info);
   SetActive(nullptr);
-  if (!status.ok()) {
+  if (!status.ok() && status.error_code() != grpc::UNIMPLEMENTED) {
     return absl::UnavailableError(
         absl::StrCat("the tokenizer service at ", address_,
                      " does not say what it has: ", status.error_message()));
   }
-  // One of an older version does not say it here.
+  // One of another version may not say it here; its answers to Encode do.
   if (info.vocabulary_digest().empty() ||
       info.vocabulary_digest() == vocabulary_digest_) {
     return absl::OkStatus();
