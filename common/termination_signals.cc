@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <boost/asio/post.hpp>
 #include <utility>
 
 namespace lockstep {
@@ -66,6 +67,15 @@ void TerminationSignals::OnFirst() {
       Hurry();
     });
   }
+  BeginOnce();
+}
+
+void TerminationSignals::Begin() {
+  boost::asio::post(context_, [this] { BeginOnce(); });
+}
+
+void TerminationSignals::BeginOnce() {
+  if (first_.HasBeenNotified()) return;
   first_.Notify();
   if (options_.begin) options_.begin();
 }

@@ -42,8 +42,13 @@ class TerminationSignals {
 
   void AwaitFirst() { first_.WaitForNotification(); }
 
+  // As the first signal does, where none has come yet; the next one is still
+  // the first. Any thread.
+  void Begin();
+
  private:
   void OnFirst();
+  void BeginOnce();
   void Hurry();
 
   const Options options_;

@@ -63,6 +63,25 @@ TEST(TerminationSignals, TheFirstCanBeWaitedForThoughItCameBefore) {
   signals.AwaitFirst();
 }
 
+TEST(TerminationSignals, WhatHasBegunWithoutASignalHurriesAtTheSecondOne) {
+  int begins = 0;
+  absl::Notification hurried;
+  {
+    TerminationSignals signals({.grace = absl::Hours(1),
+                                .begin = [&] { ++begins; },
+                                .hurry = [&] { hurried.Notify(); }});
+    signals.Begin();
+    signals.Begin();
+    signals.AwaitFirst();
+    kill(getpid(), SIGTERM);
+    // One that comes before the other was seen is no second one.
+    while (!hurried.WaitForNotificationWithTimeout(absl::Milliseconds(10))) {
+      kill(getpid(), SIGTERM);
+    }
+  }
+  EXPECT_EQ(begins, 1);
+}
+
 TEST(TerminationSignals, WithoutHurryTheSecondOneEndsTheProcess) {
   const auto signal_twice = [] {
     TerminationSignals signals({});

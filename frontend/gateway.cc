@@ -80,7 +80,7 @@ StreamWatch::Limits StreamLimitsOf(const GatewayOptions& options) {
 absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
     const GatewayOptions& options, const Tokenizer* tokenizer,
     std::function<void(const ServedModel& model, Ports ports)> on_serving,
-    HealthBoard* health, MetricBoard* metrics) {
+    HealthBoard* health, MetricBoard* metrics, std::function<void()> drain) {
   LOCKSTEP_ASSIGN_OR_RETURN(
       const OutputFormat format,
       ChooseOutputFormat(options.tool_call_parser, options.reasoning_parser,
@@ -90,8 +90,9 @@ absl::StatusOr<std::unique_ptr<Gateway>> Gateway::Start(
   chosen.pipeline.output_format = format;
   LOCKSTEP_ASSIGN_OR_RETURN(auto security, Security::Start(options.security));
   LOCKSTEP_ASSIGN_OR_RETURN(auto access_log, OpenAccessLog(options.access_log));
-  std::unique_ptr<Gateway> gateway(new Gateway(
-      chosen, tokenizer, std::move(security), std::move(access_log), metrics));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(chosen, tokenizer, std::move(security), std::move(access_log),
+                  metrics, std::move(drain)));
   gateway->health_ = health;
   gateway->on_serving_ = std::move(on_serving);
   LOCKSTEP_ASSIGN_OR_RETURN(
@@ -143,7 +144,8 @@ void Gateway::FindGroups() {
 
 Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
                  std::unique_ptr<Security> security,
-                 std::unique_ptr<AccessLog> access_log, MetricBoard* metrics)
+                 std::unique_ptr<AccessLog> access_log, MetricBoard* metrics,
+                 std::function<void()> drain)
     : options_(options),
       metrics_(metrics),
       security_(std::move(security)),
@@ -153,8 +155,9 @@ Gateway::Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
       pipeline_(options.pipeline, tokenizer, &groups_),
       service_(&pipeline_, &groups_, &security_->access(), &ledger_,
                StreamLimitsOf(options_)),
-      openai_(&pipeline_, &groups_, &security_->access(),
-              [this] { return Readiness(); }) {}
+      openai_(
+          &pipeline_, &groups_, &security_->access(),
+          [this] { return Readiness(); }, std::move(drain)) {}
 
 absl::Status Gateway::MakeTokenizerWatch(const Digest& vocabulary) {
   if (options_.tokenizer_address.empty()) return absl::OkStatus();

@@ -50,10 +50,13 @@ class Gateway {
   // thread of the gateway's. `tokenizer` must outlive the result, and so must
   // `health`, which is told whether it is ready, and `metrics`, which is told
   // what there is to count and is what /metrics answers; both may be null.
+  // `drain` is called on a thread of its, where a client that may asks for it,
+  // and leads to Drain by the owner.
   static absl::StatusOr<std::unique_ptr<Gateway>> Start(
       const GatewayOptions& options, const Tokenizer* tokenizer,
       std::function<void(const ServedModel& model, Ports ports)> on_serving,
-      HealthBoard* health = nullptr, MetricBoard* metrics = nullptr);
+      HealthBoard* health = nullptr, MetricBoard* metrics = nullptr,
+      std::function<void()> drain = nullptr);
 
   // Drains with no time to finish, unless Drain was called.
   ~Gateway();
@@ -71,7 +74,8 @@ class Gateway {
  private:
   Gateway(const GatewayOptions& options, const Tokenizer* tokenizer,
           std::unique_ptr<Security> security,
-          std::unique_ptr<AccessLog> access_log, MetricBoard* metrics);
+          std::unique_ptr<AccessLog> access_log, MetricBoard* metrics,
+          std::function<void()> drain);
   absl::Status StartHttp();
   void TellMetrics();
   absl::Status MakeTokenizerWatch(const Digest& vocabulary);

@@ -42,6 +42,7 @@ using ::nlohmann::json;
 constexpr char kAlice[] = "alice-0123456789";
 constexpr char kBob[] = "bob-0123456789ab";
 constexpr char kCarol[] = "carol-0123456789";
+constexpr char kOps[] = "ops-0123456789ab";
 
 class GatewayAccessTest : public GatewayTest {
  protected:
@@ -52,7 +53,8 @@ class GatewayAccessTest : public GatewayTest {
               path, absl::StrCat("alice ", kAlice, "\nbob ", kBob,
                                  " "
                                  "requests_per_minute=2\ncarol ",
-                                 kCarol, " concurrent_requests=1\n"));
+                                 kCarol, " concurrent_requests=1\nops ", kOps,
+                                 " may_drain\n"));
           options->security.api_keys_file = path;
           options->access_log = LogPath();
         }) {}
@@ -136,6 +138,29 @@ TEST_F(GatewayAccessTest, EveryRouteButTheOpenOnesNeedsAKey) {
     EXPECT_EQ(Fetch(http_port(), path, "{}", Field(kAlice)).status, 400)
         << path;
   }
+}
+
+TEST_F(GatewayAccessTest, OnlyAKeyThatMayDrainsTheGateway) {
+  const auto drain = [this](const std::string& fields) {
+    RawConnection client(http_port());
+    client.Send(absl::StrCat("POST /drain HTTP/1.1\r\nhost: x\r\n", fields,
+                             "content-length: 0\r\n\r\n"));
+    return client.Read();
+  };
+  EXPECT_EQ(drain("").status, 401);
+  EXPECT_EQ(drain(Field("not-a-key-at-all")).status, 401);
+  const RawResponse refused = drain(Field(kAlice));
+  EXPECT_EQ(refused.status, 403);
+  const json error = json::parse(refused.body)["error"];
+  EXPECT_EQ(error["code"], "permission_denied");
+  EXPECT_EQ(error["message"],
+            "draining the gateway takes an API key that has may_drain in "
+            "--api_keys_file.");
+  EXPECT_FALSE(drain_asked_for_.HasBeenNotified());
+  const RawResponse taken = drain(Field(kOps));
+  EXPECT_EQ(taken.status, 202);
+  EXPECT_EQ(json::parse(taken.body), (json{{"status", "draining"}}));
+  if (taken.status == 202) drain_asked_for_.WaitForNotification();
 }
 
 TEST_F(GatewayAccessTest, GrpcAnswersThoseWithAKey) {

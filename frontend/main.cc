@@ -113,7 +113,11 @@ absl::Status Serve(const GatewayOptions& options) {
                         HostOf(options.listen).c_str(), ports.grpc);
             std::fflush(stdout);
           },
-          &health, metrics->board()));
+          &health, metrics->board(),
+          [&signals] {
+            LOG(INFO) << "a client asks to drain";
+            signals.Begin();
+          }));
   signals.AwaitFirst();
   gateway->Drain();
   return absl::OkStatus();

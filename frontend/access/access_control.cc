@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "common/error_reason.h"
@@ -44,7 +45,7 @@ void AccessControl::SetKeys(const std::vector<ApiKey>& keys) {
       account = std::make_shared<KeyAccount>(key.name, clock_);
     }
     account->SetLimits(key.limits);
-    entries_.push_back({key.digest, account});
+    entries_.push_back({key.digest, account, key.may_drain});
   }
 }
 
@@ -54,18 +55,27 @@ absl::Status AccessControl::Check(absl::string_view authorization) const {
 
 absl::StatusOr<std::shared_ptr<AccessGrant>> AccessControl::Enter(
     absl::string_view authorization) const {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::shared_ptr<KeyAccount> account,
-                            Find(authorization));
-  if (account == nullptr) return nullptr;
-  LOCKSTEP_RETURN_IF_ERROR(account->Enter());
-  return std::make_shared<AccessGrant>(std::move(account));
+  LOCKSTEP_ASSIGN_OR_RETURN(std::optional<Entry> entry, Find(authorization));
+  if (!entry.has_value()) return nullptr;
+  LOCKSTEP_RETURN_IF_ERROR(entry->account->Enter());
+  return std::make_shared<AccessGrant>(std::move(entry->account));
 }
 
-absl::StatusOr<std::shared_ptr<KeyAccount>> AccessControl::Find(
+absl::Status AccessControl::CheckMayDrain(
+    absl::string_view authorization) const {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::optional<Entry> entry,
+                            Find(authorization));
+  if (entry.has_value() && entry->may_drain) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "draining the gateway takes an API key that has may_drain in "
+      "--api_keys_file.");
+}
+
+absl::StatusOr<std::optional<AccessControl::Entry>> AccessControl::Find(
     absl::string_view authorization) const {
   {
     absl::ReaderMutexLock lock(&mutex_);
-    if (!needs_key_) return nullptr;
+    if (!needs_key_) return std::nullopt;
   }
   const absl::string_view token = BearerToken(authorization);
   if (token.empty()) {
@@ -75,13 +85,13 @@ absl::StatusOr<std::shared_ptr<KeyAccount>> AccessControl::Find(
                      "Bearer KEY\".");
   }
   const SecretDigest given = SecretDigest::Of(token);
-  std::shared_ptr<KeyAccount> found;
+  std::optional<Entry> found;
   absl::ReaderMutexLock lock(&mutex_);
   // All of them, so that the time says nothing of the place.
   for (const Entry& entry : entries_) {
-    if (entry.digest.Matches(given)) found = entry.account;
+    if (entry.digest.Matches(given)) found = entry;
   }
-  if (found != nullptr) return found;
+  if (found.has_value()) return found;
   ++with_unknown_key_;
   return MakeError(ErrorReason::kInvalidApiKey, "the API key is not valid.");
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ class AccessControl {
   // none. UNAUTHENTICATED, in words that tell nothing of the keys there are.
   absl::Status Check(absl::string_view authorization) const;
 
+  // Check, and that the key may drain the gateway: PERMISSION_DENIED otherwise,
+  // and where no key is needed, as nobody is known then.
+  absl::Status CheckMayDrain(absl::string_view authorization) const;
+
   // Check, and a place within the key's limits: RESOURCE_EXHAUSTED otherwise.
   // Null where no key is needed.
   absl::StatusOr<std::shared_ptr<AccessGrant>> Enter(
@@ -50,11 +55,12 @@ class AccessControl {
   struct Entry {
     SecretDigest digest;
     std::shared_ptr<KeyAccount> account;
+    bool may_drain = false;
   };
 
   static absl::Time SteadyNow();
-  // Null where no key is needed.
-  absl::StatusOr<std::shared_ptr<KeyAccount>> Find(
+  // None where no key is needed.
+  absl::StatusOr<std::optional<Entry>> Find(
       absl::string_view authorization) const;
 
   const KeyAccount::Clock clock_;

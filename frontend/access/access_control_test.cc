@@ -42,6 +42,25 @@ TEST_F(AccessControlTest, WithKeysOneOfThemIsNeeded) {
   }
 }
 
+TEST_F(AccessControlTest, OnlyAKeyThatMayDrains) {
+  const auto code = [this](const char* authorization) {
+    return access_.CheckMayDrain(authorization).code();
+  };
+  // Where nobody is known, nobody may.
+  EXPECT_EQ(code(""), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(code("Bearer anything"), absl::StatusCode::kPermissionDenied);
+  ApiKey operating = Key("ops", "operator");
+  operating.may_drain = true;
+  access_.SetKeys({Key("alice", "wonderland"), operating});
+  EXPECT_EQ(code("Bearer operator"), absl::StatusCode::kOk);
+  EXPECT_EQ(code("Bearer wonderland"), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(code("Bearer other"), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(code(""), absl::StatusCode::kUnauthenticated);
+  // As of any key, it is taken back with the file.
+  access_.SetKeys({Key("ops", "operator")});
+  EXPECT_EQ(code("Bearer operator"), absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(AccessControlTest, RefusalsAreCounted) {
   access_.SetKeys({Key("alice", "wonderland")});
   EXPECT_TRUE(access_.Check("Bearer wonderland").ok());

@@ -21,6 +21,7 @@ struct ApiKey {
   std::string name;  // fit for a log
   SecretDigest digest;
   KeyLimits limits;
+  bool may_drain = false;  // the gateway
 };
 
 }  // namespace lockstep

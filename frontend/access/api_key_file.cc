@@ -56,7 +56,8 @@ absl::Status ParseLimit(absl::string_view text, KeyLimits* limits) {
   if (limit == nullptr && !is_priority) {
     return absl::InvalidArgumentError(
         "what follows the key must be concurrent_requests=N, "
-        "requests_per_minute=N, tokens_per_minute=N or priority_floor=N");
+        "requests_per_minute=N, tokens_per_minute=N, priority_floor=N or "
+        "may_drain");
   }
   const int64_t least = is_priority ? -kMostPriority : 1;
   const int64_t most = is_priority ? kMostPriority : kMostOfALimit;
@@ -86,7 +87,11 @@ absl::StatusOr<ApiKey> ParseLine(const std::vector<absl::string_view>& words) {
   key.name = std::string(words[0]);
   LOCKSTEP_ASSIGN_OR_RETURN(key.digest, ParseKey(words[1]));
   for (size_t i = 2; i < words.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(ParseLimit(words[i], &key.limits));
+    if (words[i] == "may_drain") {
+      key.may_drain = true;
+    } else {
+      LOCKSTEP_RETURN_IF_ERROR(ParseLimit(words[i], &key.limits));
+    }
   }
   return key;
 }

@@ -20,7 +20,8 @@ TEST(ApiKeyFile, AKeyALineWithLimits) {
       "requests_per_minute=60\ttokens_per_minute=100000  # at night\r\n"
       // printf abcdefghijklmnoq | sha256sum
       "hashed sha256:"
-      "04c304e77f1a1cfcca477ad939e794823eb68c535e6c8fb9b421795dd79b0dd3");
+      "04c304e77f1a1cfcca477ad939e794823eb68c535e6c8fb9b421795dd79b0dd3 "
+      "may_drain");
   ASSERT_TRUE(keys.ok()) << keys.status();
   ASSERT_EQ(keys->size(), 3);
   EXPECT_EQ((*keys)[0].name, "alice");
@@ -32,6 +33,8 @@ TEST(ApiKeyFile, AKeyALineWithLimits) {
   EXPECT_EQ(limits.requests_per_minute, 60);
   EXPECT_EQ(limits.tokens_per_minute, 100'000);
   EXPECT_EQ(limits.priority_floor, -5);
+  EXPECT_FALSE((*keys)[1].may_drain);
+  EXPECT_TRUE((*keys)[2].may_drain);
   EXPECT_EQ((*keys)[2].name, "hashed");
   EXPECT_TRUE((*keys)[2].digest.Matches(SecretDigest::Of("abcdefghijklmnoq")));
 }
@@ -51,7 +54,8 @@ TEST(ApiKeyFile, WhatIsWrongIsSaidWithItsLineAndWithoutTheKey) {
        "a SHA-256 has 64 hexadecimal digits, not 16 characters"},
       {"alice 5f0c9a3e71d24b86 rpm=1",
        "what follows the key must be concurrent_requests=N, "
-       "requests_per_minute=N, tokens_per_minute=N or priority_floor=N"},
+       "requests_per_minute=N, tokens_per_minute=N, priority_floor=N or "
+       "may_drain"},
       {"alice 5f0c9a3e71d24b86 requests_per_minute=0",
        "requests_per_minute must be 1 to 1000000000000"},
       {"alice 5f0c9a3e71d24b86 priority_floor=101",

@@ -66,11 +66,13 @@ absl::string_view AuthorizationOf(const http::Request& request) {
 
 Service::Service(Pipeline* pipeline, const GroupSet* groups,
                  const AccessControl* access,
-                 std::function<absl::Status()> readiness)
+                 std::function<absl::Status()> readiness,
+                 std::function<void()> drain)
     : pipeline_(pipeline),
       groups_(groups),
       access_(access),
       readiness_(std::move(readiness)),
+      drain_(std::move(drain)),
       created_s_(absl::ToUnixSeconds(absl::Now())) {}
 
 std::vector<http::Route> Service::Routes() {
@@ -114,6 +116,10 @@ std::vector<http::Route> Service::Routes() {
          Detokenize(std::move(request), std::move(writer));
        },
        kJson},
+      {"POST", "/drain",
+       [this](Request request, Writer writer) {
+         Drain(request, std::move(writer));
+       }},
       {"GET", "/version",
        [](Request, Writer writer) {
          writer->Send(JsonResponse({{"version", kVersion}}));
@@ -258,6 +264,20 @@ void Service::Health(Writer writer) const {
   const absl::Status ready = readiness_();
   if (!ready.ok()) return Answer(writer, ready);
   writer->Send({200, {}, ""});
+}
+
+// What runs goes on to its end, as after SIGTERM.
+void Service::Drain(const http::Request& request, Writer writer) const {
+  const absl::Status allowed = access_->CheckMayDrain(AuthorizationOf(request));
+  if (!allowed.ok()) return Answer(writer, allowed);
+  if (drain_ == nullptr) {
+    return Answer(writer, absl::UnimplementedError(
+                              "this gateway is drained by who started it."));
+  }
+  http::Response response = JsonResponse({{"status", "draining"}});
+  response.status = 202;
+  writer->Send(std::move(response));
+  drain_();
 }
 
 }  // namespace lockstep::openai

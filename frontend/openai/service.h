@@ -27,9 +27,11 @@ namespace lockstep::openai {
 // Any thread. The first three arguments, and this, must outlive every request.
 class Service {
  public:
-  // `readiness`: whether requests can be answered, for probes.
+  // `readiness`: whether requests can be answered, for probes. `drain` is
+  // called where a client that may asks for it; null: that is UNIMPLEMENTED.
   Service(Pipeline* pipeline, const GroupSet* groups,
-          const AccessControl* access, std::function<absl::Status()> readiness);
+          const AccessControl* access, std::function<absl::Status()> readiness,
+          std::function<void()> drain = nullptr);
 
   std::vector<http::Route> Routes();
 
@@ -53,6 +55,7 @@ class Service {
   void ListModels(Writer writer) const;
   void GetModel(const http::Request& request, Writer writer) const;
   void Health(Writer writer) const;
+  void Drain(const http::Request& request, Writer writer) const;
 
   absl::StatusOr<RequestContext> MakeContext(const http::Request& request);
 
@@ -60,6 +63,7 @@ class Service {
   const GroupSet* const groups_;
   const AccessControl* const access_;
   const std::function<absl::Status()> readiness_;
+  const std::function<void()> drain_;
   const int64_t created_s_;  // of the model, to clients
   UnknownFields unknown_fields_;
   std::atomic<bool> draining_{false};

@@ -1,6 +1,7 @@
 // The gateway as a process, in front of a worker.
 
 #include <absl/strings/match.h>
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -13,9 +14,11 @@
 #include "common/health.pb.h"
 #include "proto/inference.pb.h"
 #include "tests/e2e/serving_test_fixture.h"
+#include "tests/testing/http/raw_connection.h"
 #include "tests/testing/process.h"
 #include "tests/testing/reflection_client.h"
 #include "tests/testing/wait_for_health.h"
+#include "tests/testing/write_file.h"
 
 namespace lockstep {
 namespace {
@@ -190,6 +193,35 @@ TEST_F(ServingTest, SigtermLetsAnAnswerEndAndExitsWithZero) {
   EXPECT_EQ(gateway_->WaitForExit(kTimeout).value_or(-1), 0);
   worker_->Signal(SIGTERM);
   EXPECT_EQ(worker_->WaitForExit(kTimeout).value_or(-1), 0);
+}
+
+// What asks for it may send SIGTERM next, as Kubernetes does.
+TEST_F(ServingTest, ACallDrainsAsSigtermDoesWhichMayFollow) {
+  constexpr char kKey[] = "operator-0123456789";
+  const std::string keys = ::testing::TempDir() + "keys";
+  testing::WriteFile(keys, absl::StrCat("ops ", kKey, " may_drain\n"));
+  ASSERT_NO_FATAL_FAILURE(StartWorker());
+  ASSERT_NO_FATAL_FAILURE(StartGateway(absl::StrCat("--model=", ModelPath()),
+                                       {{"LOCKSTEP_API_KEYS_FILE", keys}}));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", absl::StrCat("Bearer ", kKey));
+  const auto stream = stub_->Generate(&context, Request(/*max_tokens=*/500));
+  v1::GenerateResponse event;
+  ASSERT_TRUE(stream->Read(&event));
+  int http_port = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(
+      http_address_.substr(http_address_.rfind(':') + 1), &http_port));
+  testing::RawConnection client(http_port);
+  client.Send(absl::StrCat("POST /drain HTTP/1.1\r\nhost: x\r\n",
+                           "authorization: Bearer ", kKey,
+                           "\r\ncontent-length: 0\r\n\r\n"));
+  const auto answer = client.Read();
+  EXPECT_EQ(answer.status, 202);
+  gateway_->Signal(SIGTERM);
+  while (stream->Read(&event)) continue;
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_TRUE(event.has_summary());
+  EXPECT_EQ(gateway_->WaitForExit(kTimeout).value_or(-1), 0);
 }
 
 TEST_F(ServingTest, SaysInOneSentenceWhyItDoesNotStart) {

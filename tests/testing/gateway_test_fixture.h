@@ -81,7 +81,7 @@ class GatewayTest : public ::testing::Test {
           EXPECT_NE(ports.grpc, 0);
           serving_.Notify();
         },
-        &health_, &metrics_);
+        &health_, &metrics_, [this] { drain_asked_for_.Notify(); });
     EXPECT_TRUE(gateway.ok()) << gateway.status();
     gateway_ = *std::move(gateway);
     grpc::ChannelArguments arguments = ChannelArguments();
@@ -119,6 +119,7 @@ class GatewayTest : public ::testing::Test {
   FakeWorker worker_;
   FakeTokenizer tokenizer_;
   absl::Notification serving_;
+  absl::Notification drain_asked_for_;  // by a client that may
   std::unique_ptr<Gateway> gateway_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::Inference::Stub> stub_;
