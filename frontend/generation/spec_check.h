@@ -23,7 +23,7 @@ inline constexpr size_t kMaxBytesPerToken = 128;
 inline constexpr size_t kMaxTools = 128;
 inline constexpr size_t kMaxToolNameBytes = 64;
 // What workers refuse above; known here, as an answer is laid out for so many.
-inline constexpr uint32_t kMaxChoicesAskedFor = 16;
+inline constexpr uint32_t kMaxChoicesAskedFor = 128;
 inline constexpr size_t kMaxEmbedInputs = 2048;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopStringBytes = 1024;

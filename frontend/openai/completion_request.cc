@@ -20,6 +20,7 @@ using nlohmann::json;
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMaxLogprobs = 20;
 constexpr size_t kMaxPrompts = 256;
+constexpr size_t kMaxChoices = 4096;        // of all prompts
 constexpr uint32_t kDefaultMaxTokens = 16;  // OpenAI's
 constexpr char kPrompt[] = "prompt";
 
@@ -73,6 +74,11 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   if (prompt == nullptr) return FieldError(kPrompt, nullptr, kAnyPrompt);
   LOCKSTEP_ASSIGN_OR_RETURN(std::vector<PromptSpec> prompts,
                             ReadPrompts(kPrompt, *prompt, add, kMaxPrompts));
+  if (prompts.size() * style.n > kMaxChoices) {
+    return FieldError("n", style.n,
+                      absl::StrCat("at most ", kMaxChoices / prompts.size(),
+                                   " with ", prompts.size(), " prompts"));
+  }
   style.id = MakeRequestId("cmpl");
   for (PromptSpec& each : prompts) {
     LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(each, context.model));

@@ -53,10 +53,10 @@ constexpr Case kCases[] = {
      "logit_bias.1 is \"a\"; it must be a number."},
     {kChat, R"({"logit_bias": {"1": null}})", "logit_bias.1",
      "logit_bias.1 is null; it must be a number."},
-    {kChat, R"({"n": 17})", "n",
-     "n is 17; it must be an integer from 1 to 16."},
+    {kChat, R"({"n": 129})", "n",
+     "n is 129; it must be an integer from 1 to 128."},
     {kChat, R"({"n": 4294967295})", "n",
-     "n is 4294967295; it must be an integer from 1 to 16."},
+     "n is 4294967295; it must be an integer from 1 to 128."},
     {kChat, R"({"temperature": 1e300})", "temperature",
      "temperature is 1e+300; it must be a number that 32 bits can hold."},
 };

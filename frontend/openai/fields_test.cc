@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "frontend/generation/error_detail.h"
 #include "tests/testing/http/parsed_request.h"
@@ -72,6 +73,18 @@ TEST(Fields, OneThatNobodyKnowsIsAcceptedAndCounted) {
     EXPECT_TRUE(parsed.status.ok()) << parsed.status;
     EXPECT_EQ(parsed.unknown, 1);
   }
+}
+
+TEST(Fields, PromptsShareTheChoicesThatARequestMayHave) {
+  json request = {{"n", 128}, {"prompt", std::vector<std::string>(32, "hi")}};
+  EXPECT_TRUE(Parse(kCompletions, request).status.ok());
+  request["prompt"].push_back("hi");
+  const absl::Status status = Parse(kCompletions, request).status;
+  EXPECT_EQ(status.message(),
+            "n is 128; it must be at most 124 with 33 prompts.");
+  EXPECT_EQ(FieldOf(status), "n");
+  request["n"] = 124;
+  EXPECT_TRUE(Parse(kCompletions, request).status.ok());
 }
 
 // Of each object of a request that has members of its own.

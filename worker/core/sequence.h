@@ -11,7 +11,7 @@
 namespace lockstep {
 
 // Choices that one request may ask for.
-inline constexpr uint32_t kMaxChoices = 16;
+inline constexpr uint32_t kMaxChoices = 128;
 
 // One choice of one request.
 struct SequenceId {

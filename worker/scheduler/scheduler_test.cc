@@ -306,9 +306,9 @@ TEST(SchedulerTest, RefusesWhatNoCorrectLeaderSends) {
             }),
             "request 1 has num_prompt_tokens 64, it must be from 1 to 63.");
   EXPECT_EQ(refused_add([](auto& add) { add.mutable_sampling()->set_n(0); }),
-            "request 1 has n 0, it must be from 1 to 16.");
-  EXPECT_EQ(refused_add([](auto& add) { add.mutable_sampling()->set_n(17); }),
-            "request 1 has n 17, it must be from 1 to 16.");
+            "request 1 has n 0, it must be from 1 to 128.");
+  EXPECT_EQ(refused_add([](auto& add) { add.mutable_sampling()->set_n(129); }),
+            "request 1 has n 129, it must be from 1 to 128.");
   EXPECT_EQ(refused_add([](auto& add) {
               add.mutable_resume_token_ids()->Resize(62, 7);
             }),

@@ -212,13 +212,13 @@ std::vector<Row> SamplingRows() {
           },
           "sampling.logit_bias has 1025 entries, at most 1024 are allowed."),
       Sampling(
-          "SixteenChoices", [](S& s) { s.set_n(16); }, ""),
+          "MostChoices", [](S& s) { s.set_n(128); }, ""),
       Sampling(
           "NoChoice", [](S& s) { s.set_n(0); },
-          "sampling.n is 0, it must be from 1 to 16."),
+          "sampling.n is 0, it must be from 1 to 128."),
       Sampling(
-          "ManyChoices", [](S& s) { s.set_n(17); },
-          "sampling.n is 17, it must be from 1 to 16."),
+          "ManyChoices", [](S& s) { s.set_n(129); },
+          "sampling.n is 129, it must be from 1 to 128."),
       Sampling(
           "Logprobs", [](S& s) { s.set_logprobs(20); }, ""),
       Sampling(
