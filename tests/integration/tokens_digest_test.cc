@@ -101,6 +101,12 @@ TEST_P(RealTokensDigest, IsTheSameInEitherFormat) {
                                    bos_token_id, name)));
 }
 
+TEST(TokensDigest, OfARealGgufFileIsItsTokenizers) {
+  const auto file = testing::TestData("models/SmolLM2-135M-Instruct.Q4_1.gguf");
+  ASSERT_TRUE(file.ok()) << file.status();
+  BothDigest(*file);
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, RealTokensDigest,
     ::testing::Values(Model{"gemma3", "", 2}, Model{"gptoss", "gpt-4o", 199998},
