@@ -15,7 +15,9 @@ namespace lockstep::openai {
 // Of a call of the tool that was named, OpenAI's says that it stopped.
 const char* FinishReasonName(const AnswerStyle& style,
                              const FinishEvent& finish) {
-  if (finish.awaits_tools && !style.names_tool) return "tool_calls";
+  if (finish.awaits_tools && !style.names_tool) {
+    return style.calls_function ? "function_call" : "tool_calls";
+  }
   return finish.reason == v1::LENGTH ? "length" : "stop";
 }
 
@@ -38,14 +40,23 @@ Json UsageJson(const UsageSums& sums) {
            {{"reasoning_tokens", sums.reasoning_tokens}}}};
 }
 
-Json ToolCallJson(const ToolCallDelta& call) {
+void AddCall(const AnswerStyle& style, const ToolCallDelta& call,
+             Json* message) {
   Json function = Json::object();
   if (!call.name.empty()) function["name"] = call.name;
   function["arguments"] = call.arguments;
+  if (style.calls_function) {
+    (*message)["function_call"] = std::move(function);
+    return;
+  }
   Json json = Json::object();
-  if (!call.id.empty()) json = {{"id", call.id}, {"type", "function"}};
+  if (style.stream) json["index"] = call.index;
+  if (!call.id.empty()) {
+    json["id"] = call.id;
+    json["type"] = "function";
+  }
   json["function"] = std::move(function);
-  return json;
+  (*message)["tool_calls"].push_back(std::move(json));
 }
 
 Json Envelope(const AnswerStyle& style) {

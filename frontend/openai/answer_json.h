@@ -32,8 +32,10 @@ Json UsageJson(const UsageSums& sums);
 // and each chunk of a stream, begins with.
 Json Envelope(const AnswerStyle& style);
 
-// A call, or a part of one, as `message` and `delta` list them.
-Json ToolCallJson(const ToolCallDelta& call);
+// Adds a call, or a part of one, as a `message` and, of a stream, a `delta` has
+// it: to its list, or as the one that it makes.
+void AddCall(const AnswerStyle& style, const ToolCallDelta& call,
+             Json* message);
 
 // Appends a vector as answers have it: a list of numbers, each the shortest
 // that reads as this very float, or the base64 of the floats' bytes,

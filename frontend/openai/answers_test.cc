@@ -278,6 +278,41 @@ TEST_F(AnswersTest, StreamsACallByItsNameAndThenItsArguments) {
             11);
 }
 
+// Clients of before tools look for it under this name.
+TEST_F(AnswersTest, ACallOfAFunctionIsItsFunctionCall) {
+  worker_.set_script([](const auto& request) {
+    FakeAnswer answer = Call(request);
+    answer.messages.resize(answer.messages.size() - 2);
+    answer.then = FakeAnswer::Then::kAwaitAbort;
+    answer.after_abort = {FinishMessage(0, v1::ABORTED), SummaryMessage()};
+    return answer;
+  });
+  json request = {{"functions", json::array({Tools()[0]["function"]})}};
+  const json call = {{"name", "f"}, {"arguments", "{\"a\": 1}"}};
+  const OpenAiAnswer answer = Chat(request);
+  ASSERT_EQ(answer.status, 200) << answer.json;
+  const json& choice = answer.json["choices"][0];
+  EXPECT_EQ(choice["message"]["function_call"], call);
+  EXPECT_FALSE(choice["message"].contains("tool_calls"));
+  EXPECT_EQ(choice["finish_reason"], "function_call");
+
+  request["stream"] = true;
+  json streamed = {{"name", ""}, {"arguments", ""}};
+  std::string reason;
+  for (const json& event : Chat(request).events) {
+    const json& part = event["choices"][0];
+    if (part["finish_reason"].is_string()) reason = part["finish_reason"];
+    EXPECT_FALSE(part["delta"].contains("tool_calls"));
+    const json added = part["delta"].value("function_call", json::object());
+    for (const auto& [name, text] : added.items()) {
+      streamed[name] =
+          streamed[name].get<std::string>() + text.get<std::string>();
+    }
+  }
+  EXPECT_EQ(streamed, call);
+  EXPECT_EQ(reason, "function_call");
+}
+
 TEST_F(AnswersTest, ACallThatIsCutOffEndsWithLength) {
   worker_.set_script([](const auto& request) {
     return Say(request, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a");

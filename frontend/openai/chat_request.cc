@@ -53,6 +53,11 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
       ReadConstraint(json, body, context.unknown_fields, &spec));
   style.names_tool =
       !std::get<ChatPrompt>(spec.prompt.prompt).required_tool.empty();
+  // Of functions, as tools were called before, an answer calls one.
+  style.calls_function = reader.Find("tools") == nullptr &&
+                         (reader.Find("functions") != nullptr ||
+                          reader.Find("function_call") != nullptr);
+  if (style.calls_function) spec.parallel_tool_calls = false;
   style.id = MakeRequestId("chatcmpl");
   spec.worker_request_id = style.id;
   ParsedRequest parsed;

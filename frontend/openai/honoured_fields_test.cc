@@ -51,6 +51,9 @@ std::vector<Honoured> HonouredFields() {
                      {"prompt", nullptr}};
   json chat_with_tools = chat;
   chat_with_tools["tools"] = tools;
+  const json functions = {{"functions", json::array({tools[0]["function"]})}};
+  json chat_with_functions = chat;
+  chat_with_functions.update(functions);
   const json streamed = {{"stream", true}};
   const json schema = {{"type", "object"}};
   const auto limited = [](const Parsed& p) {
@@ -200,6 +203,21 @@ std::vector<Honoured> HonouredFields() {
       {kTokenize, "tool_choice", "auto", chat_with_tools,
        [=](const Parsed& p) {
          EXPECT_EQ(tokenized_chat_of(p).tools.size(), 1);
+       }},
+      {kChat, "functions", json::array({tools[0]["function"]}), none,
+       [=](const Parsed& p) { EXPECT_EQ(chat_of(p).tools.size(), 1); }},
+      {kChat,
+       "function_call",
+       {{"name", "f"}},
+       functions,
+       [=](const Parsed& p) { EXPECT_EQ(chat_of(p).required_tool, "f"); }},
+      {kTokenize, "functions", json::array({tools[0]["function"]}), chat,
+       [=](const Parsed& p) {
+         EXPECT_EQ(tokenized_chat_of(p).tools.size(), 1);
+       }},
+      {kTokenize, "function_call", "none", chat_with_functions,
+       [=](const Parsed& p) {
+         EXPECT_TRUE(tokenized_chat_of(p).tools.empty());
        }},
       {kChat, "parallel_tool_calls", false, none,
        [](const Parsed& p) { EXPECT_FALSE(p.spec.parallel_tool_calls); }},

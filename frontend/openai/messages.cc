@@ -20,9 +20,9 @@ namespace {
 using nlohmann::json;
 
 // Of a message: what is refused unless it is null or empty.
-constexpr absl::string_view kRefused[] = {"function_call", "audio"};
+constexpr absl::string_view kRefused[] = {"audio"};
 constexpr absl::string_view kKnown[] = {
-    "role",       "content",      "name",
+    "role",       "content",      "name",     "function_call",
     "tool_calls", "tool_call_id", "reasoning_content",
     "reasoning",  "refusal",      "annotations"};
 
@@ -97,21 +97,12 @@ absl::StatusOr<std::string> ReadContent(const json& content,
   return text;
 }
 
-absl::StatusOr<ToolCall> ReadToolCall(const json& value,
-                                      const std::string& name,
-                                      UnknownFields* unknown) {
-  if (!value.is_object()) return FieldError(name, value, "an object");
-  unknown->CountOthers(value, "messages.tool_calls.",
-                       {"id", "type", "function", "index"});
-  FieldReader reader(value, name + ".");
-  ToolCall call;
-  call.id = reader.String("id").value_or("");
-  const json* function = reader.Object("function");
-  if (function == nullptr) reader.Fail("function", "an object");
-  LOCKSTEP_RETURN_IF_ERROR(reader.status());
-  unknown->CountOthers(*function, "messages.tool_calls.function.",
+absl::StatusOr<ToolCall> ReadCall(const json& function, const std::string& name,
+                                  UnknownFields* unknown) {
+  unknown->CountOthers(function, "messages.tool_calls.function.",
                        {"name", "arguments"});
-  FieldReader fields(*function, name + ".function.");
+  ToolCall call;
+  FieldReader fields(function, name + ".");
   const auto called = fields.String("name");
   if (!called.has_value()) fields.Fail("name", "a string");
   call.arguments = fields.String("arguments").value_or("{}");
@@ -120,10 +111,34 @@ absl::StatusOr<ToolCall> ReadToolCall(const json& value,
   return call;
 }
 
+absl::StatusOr<ToolCall> ReadToolCall(const json& value,
+                                      const std::string& name,
+                                      UnknownFields* unknown) {
+  if (!value.is_object()) return FieldError(name, value, "an object");
+  unknown->CountOthers(value, "messages.tool_calls.",
+                       {"id", "type", "function", "index"});
+  FieldReader reader(value, name + ".");
+  const std::string id = reader.String("id").value_or("");
+  const json* function = reader.Object("function");
+  if (function == nullptr) reader.Fail("function", "an object");
+  LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      ToolCall call, ReadCall(*function, name + ".function", unknown));
+  call.id = id;
+  return call;
+}
+
 absl::StatusOr<std::vector<ToolCall>> ReadToolCalls(const json& message,
                                                     const std::string& name,
                                                     UnknownFields* unknown) {
   std::vector<ToolCall> calls;
+  FieldReader reader(message, name + ".");
+  if (const json* function = reader.Object("function_call")) {
+    LOCKSTEP_ASSIGN_OR_RETURN(
+        calls.emplace_back(),
+        ReadCall(*function, name + ".function_call", unknown));
+  }
+  LOCKSTEP_RETURN_IF_ERROR(reader.status());
   const auto found = message.find("tool_calls");
   if (found == message.end() || found->is_null()) return calls;
   if (!found->is_array()) {
@@ -153,9 +168,7 @@ absl::StatusOr<ChatTurn> ReadMessage(const json& message,
     turn.reasoning = reader.String("reasoning").value_or("");
   }
   LOCKSTEP_RETURN_IF_ERROR(reader.status());
-  if (turn.role == "function") {
-    return Refuse(name + ".role", "tools answer as \"tool\"", " \"function\"");
-  }
+  if (turn.role == "function") turn.role = "tool";  // as it was called before
   LOCKSTEP_RETURN_IF_ERROR(CheckKeys(message, name, unknown));
   LOCKSTEP_ASSIGN_OR_RETURN(turn.tool_calls, ReadToolCalls(message, name, unknown));
   const json* content = reader.Find("content");

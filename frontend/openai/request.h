@@ -33,7 +33,8 @@ struct AnswerStyle {
   bool prompt_logprobs = false;
   bool return_token_ids = false;
   bool tokens_as_token_ids = false;
-  bool names_tool = false;  // the one that must be called
+  bool names_tool = false;      // the one that must be called
+  bool calls_function = false;  // a call is shown as its function_call
   bool echo = false;
   bool prompt_only = false;  // the answer's own tokens are not shown
   std::vector<uint32_t> stop_token_ids;

@@ -73,9 +73,7 @@ std::vector<Json> StreamedAnswer::ChatDeltas(const Piece& piece) const {
   }
   if (!piece.text.empty()) deltas.push_back({{"content", piece.text}});
   const auto add_call = [&](ToolCallDelta part) {
-    Json call = {{"index", part.index}};
-    call.update(ToolCallJson(part));
-    deltas.push_back({{"tool_calls", Json::array({std::move(call)})}});
+    AddCall(style_, part, &deltas.emplace_back());
   };
   for (const ToolCallDelta& part : piece.tool_calls) {
     if (!part.id.empty()) add_call({part.index, part.id, part.name, ""});

@@ -14,6 +14,8 @@ namespace {
 constexpr const char* kOfChats[] = {
     "tools",
     "tool_choice",
+    "functions",
+    "function_call",
     "documents",
     "add_generation_prompt",
     "chat_template_kwargs",

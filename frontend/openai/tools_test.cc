@@ -1,5 +1,6 @@
 #include "frontend/openai/tools.h"
 
+#include <absl/strings/match.h>
 #include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +34,97 @@ TEST(Tools, ToolsKeepTheOrderOfTheirKeys) {
   EXPECT_EQ(chat.tools[0].json,
             absl::StrCat(R"({"type":"function","function":)", function, "}"));
   EXPECT_EQ(chat.template_arguments, R"({"z":1,"y":2})");
+}
+
+// As tools were called before.
+TEST(Tools, FunctionsAreTools) {
+  const json f = {{"name", "f"}, {"parameters", {{"type", "object"}}}};
+  const json g = {{"name", "g"}, {"description", "d"}};
+  const json as_tools = json::array({{{"type", "function"}, {"function", f}},
+                                     {{"type", "function"}, {"function", g}}});
+  const json named = {{"name", "g"}};
+  const json choices[][2] = {
+      {nullptr, nullptr},
+      {"auto", "auto"},
+      {"none", "none"},
+      {named, {{"type", "function"}, {"function", named}}}};
+  for (const auto& [old_choice, choice] : choices) {
+    SCOPED_TRACE(choice.dump());
+    json request = LeastRequest(kChat);
+    json old = request;
+    request["tools"] = as_tools;
+    request["tool_choice"] = choice;
+    old["functions"] = {f, g};
+    old["function_call"] = old_choice;
+    const Parsed parsed = Parse(kChat, request), same = Parse(kChat, old);
+    ASSERT_TRUE(parsed.status.ok()) << parsed.status;
+    ASSERT_TRUE(same.status.ok()) << same.status;
+    EXPECT_EQ(same.unknown, 0);
+    EXPECT_TRUE(same.style.calls_function);
+    EXPECT_FALSE(same.spec.parallel_tool_calls);
+    const auto& chat = std::get<ChatPrompt>(parsed.spec.prompt.prompt);
+    const auto& old_chat = std::get<ChatPrompt>(same.spec.prompt.prompt);
+    EXPECT_EQ(old_chat.must_call, chat.must_call);
+    EXPECT_EQ(old_chat.required_tool, chat.required_tool);
+    ASSERT_EQ(old_chat.tools.size(), chat.tools.size());
+    for (size_t i = 0; i < chat.tools.size(); ++i) {
+      EXPECT_EQ(json::parse(old_chat.tools[i].json),
+                json::parse(chat.tools[i].json));
+      EXPECT_EQ(old_chat.tools[i].parameters, chat.tools[i].parameters);
+    }
+  }
+}
+
+TEST(Tools, WhatAFunctionAnsweredGoesBackAsATools) {
+  json request = LeastRequest(kChat);
+  const json call = {{"name", "f"}, {"arguments", "{}"}};
+  request["messages"].push_back(
+      {{"role", "assistant"}, {"content", nullptr}, {"function_call", call}});
+  request["messages"].push_back(
+      {{"role", "function"}, {"name", "f"}, {"content", "7"}});
+  const Parsed parsed = Parse(kChat, request);
+  ASSERT_TRUE(parsed.status.ok()) << parsed.status;
+  const auto& messages =
+      std::get<ChatPrompt>(parsed.spec.prompt.prompt).messages;
+  ASSERT_EQ(messages[1].tool_calls.size(), 1);
+  EXPECT_EQ(messages[1].tool_calls[0].name, "f");
+  EXPECT_EQ(messages[2].role, "tool");
+  EXPECT_EQ(messages[2].name, "f");
+  EXPECT_EQ(messages[2].content, "7");
+}
+
+TEST(Tools, FunctionsAreRefusedInTheirOwnWords) {
+  const json f = {{"name", "f"}};
+  const json tools = json::array({{{"function", f}}});
+  const struct {
+    json fields;
+    const char* field;
+    const char* error;
+  } kCases[] = {
+      {{{"functions", json::array({f})}, {"tools", tools}},
+       "functions",
+       "left out where there are tools"},
+      {{{"functions", json::array({json::object()})}},
+       "functions",
+       "functions[0].name is null; it must be a string."},
+      {{{"functions", json::array({f})}, {"function_call", "required"}},
+       "function_call",
+       "it must be \"none\", \"auto\" or one function's name."},
+      {{{"functions", json::array({f})}, {"function_call", {{"name", "g"}}}},
+       "function_call",
+       "function_call.name is \"g\"; it must be the name of one of the tools."},
+      {{{"function_call", "auto"}},
+       "function_call",
+       "left out where there are no functions"},
+  };
+  for (const auto& c : kCases) {
+    json request = LeastRequest(kChat);
+    request.update(c.fields);
+    const absl::Status status = Parse(kChat, request).status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(FieldOf(status), c.field) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), c.error)) << status;
+  }
 }
 
 // A time that grows with the square of the keys would be hours.

@@ -63,7 +63,7 @@ void WholeAnswer::Show(size_t prompt, Piece piece) {
   if (piece.finish.has_value()) choice.finish = *std::move(piece.finish);
 }
 
-Json WholeAnswer::MessageJson(Choice choice) {
+Json WholeAnswer::MessageJson(Choice choice) const {
   Json message = {{"role", "assistant"}, {"content", std::move(choice.text)}};
   const bool says_nothing = message["content"].get_ref<std::string&>().empty();
   const bool has_more = !choice.reasoning.empty() || !choice.tool_calls.empty();
@@ -74,7 +74,7 @@ Json WholeAnswer::MessageJson(Choice choice) {
     message["reasoning_content"] = std::move(choice.reasoning);
   }
   for (const ToolCallDelta& call : choice.tool_calls) {
-    message["tool_calls"].push_back(ToolCallJson(call));
+    AddCall(style_, call, &message);
   }
   return message;
 }

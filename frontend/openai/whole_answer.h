@@ -36,7 +36,7 @@ class WholeAnswer : public AnswerWriter {
 
   void Keep(const DeltaEvent& event) override;
   void Show(size_t prompt, Piece piece) override;
-  static Json MessageJson(Choice choice);
+  Json MessageJson(Choice choice) const;
   Json ChoiceJson(size_t prompt, uint32_t index);
 
   std::vector<Choice> choices_;
