@@ -164,9 +164,10 @@ void Admission::Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
 
 void Admission::End(OutputStream& stream, v1::AbortCause cause,
                     const absl::Status& status) {
-  stream.set_abort_cause(cause, /*of_all=*/true);
-  stream.Fail(status);
-  Abort(stream, {}, cause);
+  {
+    absl::MutexLock lock(&mutex_);
+    router_->EndEarly(stream, cause, status);
+  }
   stream.Wake();
 }
 

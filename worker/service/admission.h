@@ -31,7 +31,7 @@ namespace lockstep {
 //   admission.Open();
 //   LOCKSTEP_ASSIGN_OR_RETURN(auto stream,
 //                             admission.Submit("id", request, deadline));
-//   admission.Abort(*stream, {}, v1::CLIENT_CANCELLED);
+//   admission.End(*stream, v1::SHUTDOWN, absl::UnavailableError("…"));
 //   admission.Leave(*stream);  // at the end of its call
 //
 // Any thread.
@@ -79,17 +79,16 @@ class Admission {
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitAnyway(
       const std::string& request_id, v1::AddRequest request);
 
-  // All choices when `choices` is empty.
+  // Ends the choices, all when `choices` is empty, with a finish: ABORTED.
   void Abort(OutputStream& stream, absl::Span<const uint32_t> choices,
              v1::AbortCause cause);
 
   // Ends the stream with `status`, unless it has ended before, and aborts the
-  // request, queued or running. In this order: an aborted request finishes, and
-  // a stream that was told so first would end with OK.
+  // request, queued or running.
   void End(OutputStream& stream, v1::AbortCause cause,
            const absl::Status& status);
 
-  // End, as its deadline has passed.
+  // Its deadline has passed: ends it with DEADLINE_EXCEEDED.
   void Expire(OutputStream& stream);
 
   // The call for `stream` is over: nothing of it will be sent any more.

@@ -3,8 +3,14 @@
 #include <absl/synchronization/notification.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "common/error_reason.h"
 #include "tests/testing/router_step.h"
@@ -78,6 +84,76 @@ TEST_F(DrainTest, HurryEndsWhatIsLive) {
   EXPECT_EQ(Drained(), "ax");
   Finish(1, v1::ABORTED);
   EXPECT_EQ(Drained(), "s");
+}
+
+// A step that ends a request the moment it is told of an abort, and a reader
+// that takes at once all there is.
+class EagerSteps {
+ public:
+  explicit EagerSteps(RequestInbox* inbox)
+      : thread_([=, this] { Run(inbox); }) {}
+  ~EagerSteps() { thread_.join(); }
+
+  // Returns when its abort has come.
+  void Expect(OutputStream& stream, const std::function<void()>& end) {
+    stream_ = &stream;
+    end();
+    while (stream_ != nullptr) std::this_thread::yield();
+  }
+
+  int num_summaries() const { return num_summaries_; }
+
+ private:
+  void Run(RequestInbox* inbox) {
+    std::vector<std::string> messages;
+    while (true) {
+      messages.clear();
+      EXPECT_TRUE(inbox->Drain(/*idle=*/false, 1, &messages).ok());
+      for (const std::string& bytes : messages) {
+        v1::RankMessage message;
+        EXPECT_TRUE(message.ParseFromString(bytes));
+        if (message.has_stop()) return;
+        if (message.has_abort()) EndStream(*stream_);
+      }
+    }
+  }
+
+  void EndStream(OutputStream& stream) {
+    stream.OnFinish(0, v1::ABORTED, std::nullopt);
+    v1::WorkerGenerateResponse message;
+    while (stream.Take(&message) == OutputStream::Next::kMessage) {
+      num_summaries_ += message.has_summary();
+    }
+    stream_ = nullptr;
+  }
+
+  std::atomic<OutputStream*> stream_ = nullptr;
+  std::atomic<int> num_summaries_ = 0;
+  std::thread thread_;
+};
+
+// Its client would take what it has for the whole answer.
+TEST_F(DrainTest, AStreamThatEndsEarlyHasNoSummaryHoweverFastTheStepIs) {
+  const std::function<void(OutputStream&)> kEnds[] = {
+      [this](OutputStream&) { drain_.Hurry(); },
+      [this](OutputStream& stream) { admission_.Expire(stream); },
+      [this](OutputStream& stream) {
+        admission_.End(stream, v1::CLIENT_CANCELLED, absl::CancelledError(""));
+      },
+      [this](OutputStream& stream) {
+        router_.EndEarly(stream, v1::SLOW_READER, absl::CancelledError(""));
+      }};
+  EagerSteps steps(&inbox_);
+  for (int round = 0; round < 4000; ++round) {
+    const auto stream = *admission_.Submit("", {});
+    steps.Expect(*stream, [&] { kEnds[round % 4](*stream); });
+    ASSERT_FALSE(stream->status().ok());
+    inbox_.Release(stream->request());
+    router_.Unregister(*stream);
+    admission_.Leave(*stream);
+  }
+  inbox_.Stop();
+  EXPECT_EQ(steps.num_summaries(), 0);
 }
 
 TEST_F(DrainTest, APauseKeepsTheGroupAndIsTakenBack) {

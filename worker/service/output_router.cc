@@ -8,6 +8,16 @@
 #include "common/error_reason.h"
 
 namespace lockstep {
+namespace {
+
+absl::Status GrammarTooComplex() {
+  return MakeError(
+      ErrorReason::kInvalidRequest,
+      "the grammar is too complex: what it allows next takes more than the "
+      "limits to find.");
+}
+
+}  // namespace
 
 OutputRouter::OutputRouter(RequestInbox* inbox)
     : inbox_(inbox),
@@ -43,6 +53,16 @@ std::vector<std::shared_ptr<OutputStream>> OutputRouter::Live() const {
   std::vector<std::shared_ptr<OutputStream>> result;
   for (const auto& [number, stream] : streams_) result.push_back(stream);
   return result;
+}
+
+void OutputRouter::EndEarly(OutputStream& stream, v1::AbortCause cause,
+                            const absl::Status& status) {
+  stream.set_abort_cause(cause, /*of_all=*/true);
+  stream.Fail(status);
+  v1::AbortSequences abort;
+  abort.set_request(stream.number());
+  abort.set_cause(cause);
+  inbox_->Abort(abort);
 }
 
 void OutputRouter::OnEnd(std::function<void(const OutputStream&)> ended) {
@@ -148,10 +168,14 @@ void OutputRouter::TellOne(StepOutput& output,
   if (stream->ClaimWake()) touched_.push_back(stream);
 }
 
+// A grammar's end goes first: its other choices would come to it as well, and
+// this one's finish may be the last.
 void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
+  if (output.reason == v1::GRAMMAR_TOO_COMPLEX) {
+    EndEarly(stream, v1::ABORT_CAUSE_UNSPECIFIED, GrammarTooComplex());
+  }
   const bool is_last =
       stream.OnFinish(output.id.choice, output.reason, output.stop_token_id);
-  if (output.reason == v1::GRAMMAR_TOO_COMPLEX) EndAtGrammar(stream);
   if (!is_last) return;
   if (!stream.was_scheduled()) inbox_->Release(stream.request());
   LOG(INFO) << stream.Description();
@@ -168,24 +192,7 @@ std::shared_ptr<OutputStream> OutputRouter::FindNumber(uint64_t number) const {
 
 void OutputRouter::EndIfTooSlow(OutputStream& stream,
                                 const absl::Status& buffered) {
-  if (buffered.ok()) return;
-  stream.set_abort_cause(v1::SLOW_READER, /*of_all=*/true);
-  stream.Fail(buffered);
-  v1::AbortSequences abort;
-  abort.set_request(stream.number());
-  abort.set_cause(v1::SLOW_READER);
-  inbox_->Abort(abort);
-}
-
-// Its other choices would come to it as well.
-void OutputRouter::EndAtGrammar(OutputStream& stream) {
-  stream.Fail(MakeError(
-      ErrorReason::kInvalidRequest,
-      "the grammar is too complex: what it allows next takes more than the "
-      "limits to find."));
-  v1::AbortSequences abort;
-  abort.set_request(stream.number());
-  inbox_->Abort(abort);
+  if (!buffered.ok()) EndEarly(stream, v1::SLOW_READER, buffered);
 }
 
 void OutputRouter::Remove(const OutputStream& stream) {

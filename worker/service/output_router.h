@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/group.pb.h"
 #include "worker/core/output_sink.h"
 #include "worker/group/request_inbox.h"
 #include "worker/service/output_queue.h"
@@ -42,6 +43,13 @@ class OutputRouter final : public OutputSink {
   std::shared_ptr<OutputStream> Find(const std::string& request_id) const;
   std::vector<std::shared_ptr<OutputStream>> Live() const;
   int num_live() const;
+
+  // Ends the stream with `status`, and then the request at all ranks: a step
+  // may end it as soon as it is told, and no summary may come before the
+  // status. Its reader is the caller's to wake. REQUIRES: the inbox has the
+  // request.
+  void EndEarly(OutputStream& stream, v1::AbortCause cause,
+                const absl::Status& status);
 
   // `ended` is told each request that its last choice has ended, on the thread
   // "streams", before its reader is woken. Null when nobody is told any more;
@@ -76,7 +84,6 @@ class OutputRouter final : public OutputSink {
 
   std::shared_ptr<OutputStream> FindNumber(uint64_t number) const;
   void EndIfTooSlow(OutputStream& stream, const absl::Status& buffered);
-  void EndAtGrammar(OutputStream& stream);
   void Remove(const OutputStream& stream);
   void RunIfEmpty();
 
