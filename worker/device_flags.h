@@ -8,8 +8,8 @@
 
 namespace lockstep {
 
-// From --device, --gpu_memory_utilization, --steps_in_flight, whether --kv_cache_type is auto and
-// whether --collective may be nccl.
+// From --device, --gpu_memory_utilization, --steps_in_flight, whether
+// --kv_cache_type is auto and whether --collective may be nccl.
 // INVALID_ARGUMENT names the flag, its value and what it may be.
 absl::StatusOr<DeviceChoice> DeviceChoiceFromFlags();
 

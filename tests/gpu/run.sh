@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs the tests of kernels and engine, and the tiny models' goldens, on a GPU.
+# Runs the tests of kernels, engine and groups, and the tiny models' goldens, on
+# a GPU.
 # Takes no more than what Bazel has built, and the checkout for the models:
 #
 #   bazel build --config=cuda //kernels/cuda:gpu_tests \
-#     //worker/cuda_engine:gpu_tests //tests/goldens:gpu_tests
+#     //worker/cuda_engine:gpu_tests //worker/runtime:gpu_tests \
+#     //tests/goldens:gpu_tests
 #   tests/gpu/run.sh [FOLDER]      default: bazel-bin
 #
 # With compute-sanitizer on PATH (of the toolkit's full installation) each runs
@@ -26,7 +28,7 @@ run() {
 
 shopt -s nullglob
 tests=("$folder"/{kernels/cuda,worker/cuda_engine}/{,sampling/}*_test_gpu)
-tests+=("$folder"/tests/goldens/*_test_gpu)
+tests+=("$folder"/{worker/runtime,tests/goldens}/*_test_gpu)
 [ ${#tests[@]} -gt 0 ] || {
   echo "There are no tests in $folder; build them first: see the top of $0." >&2
   exit 1

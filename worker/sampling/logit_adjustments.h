@@ -29,8 +29,8 @@ class LogitAdjustments {
  public:
   explicit LogitAdjustments(int vocab_size);
 
-  // See ChangesLogits for whether it changes anything. REQUIRES: every id of the sequence and its parameters, and
-  // logits.size(), is in the vocabulary.
+  // See ChangesLogits for whether it changes anything. REQUIRES: every id of
+  // the sequence and its parameters, and logits.size(), is in the vocabulary.
   void Apply(const Sequence& sequence, absl::Span<float> logits);
 
  private:
