@@ -37,9 +37,11 @@ std::string TextOf(const v1::WorkerGenerateRequest& request) {
 
 class ToolClientsTest : public GatewayTest {
  protected:
-  ToolClientsTest() {
-    // Of the prompts the tools' parameters are a part.
-    worker_.model_info().set_max_context_tokens(500);
+  // Of the prompts the tools' parameters are a part.
+  ToolClientsTest()
+      : GatewayTest([this](GatewayOptions*) {
+          worker_.model_info().set_max_context_tokens(500);
+        }) {
     worker_.set_script(
         [this](const auto& request) { return AnswerAsAModel(request); });
   }

@@ -125,7 +125,11 @@ absl::StatusOr<GgufSplitting> FindGgufSplitting(absl::string_view name) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", row.name);
   }
   for (const absl::string_view of_pieces : kPieceNames) {
-    if (of_pieces == name) return GgufSplitting{.of_pieces = true};
+    if (of_pieces == name) {
+      GgufSplitting splitting;
+      splitting.of_pieces = true;
+      return splitting;
+    }
     absl::StrAppend(&names, ", ", of_pieces);
   }
   return absl::InvalidArgumentError(

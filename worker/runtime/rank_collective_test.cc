@@ -113,9 +113,9 @@ TEST(RankCollective, OnGpusAnAbortBeforeTheRanksMeetEndsTheMeeting) {
     testing::FakeGpuRank gpu("the id");
     RankCollective collective(
         {.kind = CollectiveKind::kNccl, .rank = 1, .size = 2, .gpu = &gpu});
-    if (is_open) ASSERT_TRUE(collective.Open(kHost).ok());
-    collective.Abort("the leader left");
-    if (!is_open) ASSERT_TRUE(collective.Open(kHost).ok());
+    if (!is_open) collective.Abort("the leader left");
+    ASSERT_TRUE(collective.Open(kHost).ok());
+    if (is_open) collective.Abort("the leader left");
     EXPECT_EQ(collective.Meet({}, kTimeout),
               absl::UnavailableError("the leader left"));
   }

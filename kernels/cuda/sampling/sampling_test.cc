@@ -198,7 +198,8 @@ TEST(AdjustLogits, AddsThenPenalizesThenMasks) {
                                    {2, 2, 3, 1, 0},
                                    {0, 0, 0, 1, 0},
                                    {1, 1, 0, 1, 0}},
-                   .mask = {}};
+                   .mask = {},
+                   .rows = {}};
   row.Start();
   std::vector<float> adjusted = row.Adjusted();
   EXPECT_THAT(adjusted,
@@ -212,7 +213,8 @@ TEST(AdjustLogits, AddsThenPenalizesThenMasks) {
 TEST(AdjustLogits, TheMaskGoesFirstAndMinTokensGiveWay) {
   Adjusting row = {.logits = {4, std::nanf(""), 7, -kInfinity},
                    .adjustments = {{0, 0, 0, 0, 1}},
-                   .mask = {0b1011}};
+                   .mask = {0b1011},
+                   .rows = {}};
   row.Start();
   EXPECT_THAT(row.Adjusted(),
               ElementsAre(-kInfinity, -1e30f, -kInfinity, -1e30f, 4));
