@@ -5,20 +5,28 @@
 
 #include "kernels/cuda/bfloat16.h"
 #include "kernels/cuda/device.h"
+#include "kernels/simd/lanes.h"
 
 namespace lockstep::cuda {
 namespace {
 
 constexpr int kThreads = 256;
 
-__device__ inline float SiluTimes(float gate, float up) {
-  return gate / (1 + expf(-gate)) * up;
+using kernels::Gate;
+
+// Both are x / (1 + e^y): see kernels/simd/lanes.h.
+template <Gate kGate>
+__device__ float Gated(float x, float up) {
+  const float y = kGate == Gate::kSilu ? -x
+                                       : x * fmaf(x * x, kernels::kGeluCubic,
+                                                  kernels::kGeluLinear);
+  return x / (1 + expf(y)) * up;
 }
 
 // A thread a pack, which is one element where rows are not made of whole ones.
-template <typename T, typename Unit>
+template <Gate kGate, typename T, typename Unit>
 __global__ void __launch_bounds__(kThreads)
-    SiluMulKernel(const T* gate_up, int64_t count, int dim, T* y) {
+    GatedMulKernel(const T* gate_up, int64_t count, int dim, T* y) {
   constexpr int kSize = sizeof(Unit) / sizeof(T);
   const int64_t at =
       (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) * kSize;
@@ -31,35 +39,61 @@ __global__ void __launch_bounds__(kThreads)
   const T* u = reinterpret_cast<const T*>(&up);
   T* r = reinterpret_cast<T*>(&result);
   for (int i = 0; i < kSize; ++i) {
-    r[i] = FromFloat<T>(SiluTimes(ToFloat(g[i]), ToFloat(u[i])));
+    r[i] = FromFloat<T>(Gated<kGate>(ToFloat(g[i]), ToFloat(u[i])));
   }
   *reinterpret_cast<Unit*>(y + at) = result;
 }
 
-template <typename T, typename Unit>
-CudaError LaunchSiluMul(const T* gate_up, int rows, int dim, T* y,
-                        Stream stream) {
+template <Gate kGate, typename T, typename Unit>
+CudaError LaunchGatedMul(const T* gate_up, int rows, int dim, T* y,
+                         Stream stream) {
   constexpr int kPerBlock = kThreads * (sizeof(Unit) / sizeof(T));
   const int64_t count = static_cast<int64_t>(rows) * dim;
   if (count == 0) return kCudaSuccess;
   const auto blocks =
       static_cast<unsigned>((count + kPerBlock - 1) / kPerBlock);
-  return Launch(SiluMulKernel<T, Unit>, {dim3{blocks}, dim3{kThreads}}, stream,
-                gate_up, count, dim, y);
+  return Launch(GatedMulKernel<kGate, T, Unit>, {dim3{blocks}, dim3{kThreads}},
+                stream, gate_up, count, dim, y);
+}
+
+template <Gate kGate, typename T>
+CudaError LaunchGatedMul(const T* gate_up, int rows, int dim, T* y,
+                         Stream stream) {
+  const uintptr_t addresses =
+      reinterpret_cast<uintptr_t>(gate_up) | reinterpret_cast<uintptr_t>(y);
+  const bool packs = dim % Pack<T>::kSize == 0 && addresses % 16 == 0;
+  return packs
+             ? LaunchGatedMul<kGate, T, Pack<T>>(gate_up, rows, dim, y, stream)
+             : LaunchGatedMul<kGate, T, T>(gate_up, rows, dim, y, stream);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    ScaleAndCapKernel(float* x, size_t count, float scale, float cap) {
+  const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at >= count) return;
+  const float scaled = x[at] * scale;
+  x[at] = cap == 0 ? scaled : cap * tanhf(scaled / cap);
 }
 
 }  // namespace
 
 template <typename T>
-CudaError SiluMul(const T* gate_up, int rows, int dim, T* y, Stream stream) {
-  const uintptr_t addresses =
-      reinterpret_cast<uintptr_t>(gate_up) | reinterpret_cast<uintptr_t>(y);
-  const bool packs = dim % Pack<T>::kSize == 0 && addresses % 16 == 0;
-  return packs ? LaunchSiluMul<T, Pack<T>>(gate_up, rows, dim, y, stream)
-               : LaunchSiluMul<T, T>(gate_up, rows, dim, y, stream);
+CudaError GatedMul(Gate gate, const T* gate_up, int rows, int dim, T* y,
+                   Stream stream) {
+  return gate == Gate::kSilu
+             ? LaunchGatedMul<Gate::kSilu>(gate_up, rows, dim, y, stream)
+             : LaunchGatedMul<Gate::kGeluTanh>(gate_up, rows, dim, y, stream);
 }
 
-template CudaError SiluMul(const float*, int, int, float*, Stream);
-template CudaError SiluMul(const BFloat16*, int, int, BFloat16*, Stream);
+CudaError ScaleAndCap(float* x, size_t count, float scale, float cap,
+                      Stream stream) {
+  if (count == 0) return kCudaSuccess;
+  const auto blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  return Launch(ScaleAndCapKernel, {dim3{blocks}, dim3{kThreads}}, stream, x,
+                count, scale, cap);
+}
+
+template CudaError GatedMul(Gate, const float*, int, int, float*, Stream);
+template CudaError GatedMul(Gate, const BFloat16*, int, int, BFloat16*, Stream);
 
 }  // namespace lockstep::cuda

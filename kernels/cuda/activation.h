@@ -1,12 +1,21 @@
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/cuda/cuda_types.h"
+#include "kernels/simd/gate.h"
 
 namespace lockstep::cuda {
 
-// y[i, j] = silu(gate)·up, [rows, dim]; gate_up [rows, 2·dim] holds gate, then
-// up. T is float or BFloat16.
+// y[i, j] = gate(x)·up, [rows, dim]; gate_up [rows, 2·dim] holds x, then up. T
+// is float or BFloat16.
 template <typename T>
-CudaError SiluMul(const T* gate_up, int rows, int dim, T* y, Stream stream);
+CudaError GatedMul(kernels::Gate gate, const T* gate_up, int rows, int dim,
+                   T* y, Stream stream);
+
+// x = cap·tanh(x·scale / cap), or x·scale where cap is 0: what becomes of
+// logits.
+CudaError ScaleAndCap(float* x, size_t count, float scale, float cap,
+                      Stream stream);
 
 }  // namespace lockstep::cuda

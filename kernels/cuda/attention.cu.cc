@@ -57,6 +57,8 @@ class TileKernel {
                    batch.page_table_stride),
         kv_head_(blockIdx.y),
         first_head_(blockIdx.z * shape.heads),
+        query_factor_(args.soft_cap == 0 ? args.scale * kLog2E
+                                         : args.scale / args.soft_cap),
         warp_(threadIdx.x / kWarpLanes),
         lane_(threadIdx.x % kWarpLanes),
         shared_(*DynamicShared<Memory>()) {}
@@ -111,9 +113,8 @@ class TileKernel {
                    (tile_.first_token + TokenOf(row)) * args_.q_stride +
                    static_cast<ptrdiff_t>(HeadOf(row)) * kv_.head_dim;
       for (int d = lane_; d < Memory::kDim; d += kWarpLanes) {
-        shared_.q[row][d] = holds && d < kv_.head_dim
-                                ? ToFloat(q[d]) * (args_.scale * kLog2E)
-                                : 0.0f;
+        shared_.q[row][d] =
+            holds && d < kv_.head_dim ? ToFloat(q[d]) * query_factor_ : 0.0f;
       }
     }
   }
@@ -188,6 +189,7 @@ class TileKernel {
     shared_.weights[row][lane_] = weight;
   }
 
+  // In units of log 2.
   __device__ float Score(int row) const {
     constexpr int kSize = Pack<T>::kSize;
     float score = 0;
@@ -199,7 +201,8 @@ class TileKernel {
         score = fmaf(shared_.q[row][d + i], ToFloat(key.at[i]), score);
       }
     }
-    return score;
+    if (args_.soft_cap == 0) return score;
+    return args_.soft_cap * kLog2E * tanhf(score);
   }
 
   __device__ void AddValues(int row, Sums* sums) const {
@@ -243,6 +246,7 @@ class TileKernel {
   const int32_t* const pages_;
   const int kv_head_;
   const int first_head_;  // of this tile, within the key-value head
+  const float query_factor_;
   const int warp_, lane_;
   Memory& shared_;
 };

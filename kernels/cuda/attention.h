@@ -14,7 +14,8 @@ inline constexpr int kMaxHeadDim = 256;
 //
 // out[t, h] = softmax(scale·q[t, h]·Kᵀ)·V over positions 0..positions[t] of t's
 // own sequence, or the last `window` of these unless that is 0; head h uses
-// key-value head h / (heads / num_kv_heads). Sums are in fp32, and a row's bits
+// key-value head h / (heads / num_kv_heads). Unless soft_cap is 0 a score
+// becomes soft_cap·tanh(score / soft_cap). Sums are in fp32, and a row's bits
 // depend on its own query, keys and values alone. T is float or BFloat16.
 template <typename T>
 struct AttentionArgs {
@@ -23,6 +24,7 @@ struct AttentionArgs {
   int heads;
   float scale;
   int window;
+  float soft_cap;
   T* out;  // [num_tokens, heads, head_dim], rows out_stride elements apart
   ptrdiff_t out_stride;
 };

@@ -55,7 +55,7 @@ class Case {
     // Before the plan and the partials go.
     return Completed(
         Attend<T>({&q_[first * row()], row(), shape_.heads, scale(),
-                   shape_.window, out + first * row(), row()},
+                   shape_.window, shape_.soft_cap, out + first * row(), row()},
                   batch, pages_.kv(),
                   {plan.tiles.data(), static_cast<int>(plan.tiles.size()),
                    plan.merges.data(), static_cast<int>(plan.merges.size()),
@@ -152,6 +152,13 @@ TYPED_TEST(AttentionTest, IsRightThroughAWindow) {
   for (int window : {8, chunk - 4, chunk + 4}) {
     this->ExpectRight({2, 1, 16, 16, {{2 * chunk - 4, 2 * chunk + 4}}, window});
     this->ExpectRight({2, 1, 16, 16, {{2 * chunk, 2 * chunk + 1}}, window});
+  }
+}
+
+TYPED_TEST(AttentionTest, IsRightWithSoftCaps) {
+  for (float cap : {0.5f, 5.0f, 50.0f}) {
+    this->ExpectRight({3, 1, 64, 16, {{30, 33}, {64, 65}}, /*window=*/0, cap});
+    this->ExpectRight({4, 2, 33, 16, {{60, 75}}, /*window=*/20, cap});
   }
 }
 

@@ -27,7 +27,9 @@ __global__ void __launch_bounds__(kThreads)
   float* to = y + static_cast<size_t>(blockIdx.x) * table.cols;
   for (int i = threadIdx.x; i < table.cols; i += kThreads) {
     const uint8_t* block = from + i / Block::kValues * Block::kBytes;
-    to[i] = held ? Block::Value(block, i % Block::kValues) + 0.0f : 0.0f;
+    to[i] =
+        held ? fmaf(Block::Value(block, i % Block::kValues), shard.scale, 0.0f)
+             : 0.0f;
   }
 }
 

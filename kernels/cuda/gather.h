@@ -11,6 +11,7 @@ namespace lockstep::cuda {
 struct EmbeddingShard {
   StoredMatrix table;  // F32, F16, BF16, Q8_0, Q4_0 or Q4_K
   uint32_t first;
+  float scale = 1;  // of what is read
 };
 
 // Ids of tokens, [count]. One with kIsChosen set is a place in `chosen`, which
@@ -21,10 +22,10 @@ struct TokenIds {
   const uint32_t* chosen = nullptr;
 };
 
-// y[i] = the row of the i-th id in fp32, or zeros where another rank holds it;
-// y [count, table.cols]. A -0 becomes +0, as adding the other ranks' zeros
-// makes it, so that the number of ranks does not show. kCudaInvalidValue for
-// another type.
+// y[i] = the row of the i-th id in fp32, times shard.scale, or zeros where
+// another rank holds it; y [count, table.cols]. A -0 becomes +0, as adding the
+// other ranks' zeros makes it, so that the number of ranks does not show.
+// kCudaInvalidValue for another type.
 CudaError Embed(const EmbeddingShard& shard, const TokenIds& tokens, int count,
                 float* y, Stream stream);
 

@@ -105,10 +105,10 @@ std::vector<std::vector<uint32_t>> TokensWith(TestGpu* gpu,
 }
 
 const std::set<std::string> kModels = {
-    "glm",        "llama",        "llama3_rope", "llama_dynamic",
-    "llama_tied", "llama_uneven", "mistral",     "phi3",
-    "phi3_long",  "phi3_short",   "qwen2",       "qwen2_window",
-    "qwen3",      "smollm3"};
+    "gemma2",  "gemma3",       "glm",           "glm4",       "granite",
+    "llama",   "llama3_rope",  "llama_dynamic", "llama_tied", "llama_uneven",
+    "mistral", "olmo2",        "phi3",          "phi3_long",  "phi3_short",
+    "qwen2",   "qwen2_window", "qwen3",         "smollm3"};
 
 TEST(CudaGoldens, AgreeInStrictArithmetic) {
   TestGpu gpu;

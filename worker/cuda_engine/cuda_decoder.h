@@ -4,6 +4,9 @@
 #include <absl/strings/string_view.h>
 #include <absl/types/span.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "kernels/cuda/cuda_types.h"
 #include "kernels/cuda/paged_batch.h"
 #include "worker/collectives/nccl_collective.h"
@@ -22,6 +25,12 @@ struct DeviceRope {
   const float* sin = nullptr;
 };
 
+// Of a model's layers; `local` of those with local_rope.
+struct DeviceRopes {
+  DeviceRope usual;
+  DeviceRope local;
+};
+
 // A decoder-only transformer as its config describes it, on a device: one
 // rank's part of the forward pass as a list of kernels on one stream. T is what
 // products read, float or BFloat16, and of what keys and values are kept.
@@ -29,10 +38,10 @@ struct DeviceRope {
 //   LOCKSTEP_RETURN_IF_ERROR(decoder.Launch(batch, num_logits, kv));
 //
 // Kernels run after it returns, and so do the exchanges of several ranks:
-// 2·layers + 1 all-reduces and, if any token wants logits, one all-gather. An
-// error names the kernel and the device, or is the collective's. The logits of
-// a token are a function of its sequence up to it alone. Used by the engine's
-// thread.
+// 2·layers + 1 all-reduces, a layer one more where whole projections are
+// normed, and, if any token wants logits, one all-gather. An error names the
+// kernel and the device, or is the collective's. The logits of a token are a
+// function of its sequence up to it alone. Used by the engine's thread.
 template <typename T>
 class CudaDecoder {
  public:
@@ -42,7 +51,7 @@ class CudaDecoder {
     const Shard* shard = nullptr;
     const DeviceWeights* weights = nullptr;
     const DeviceActivations<T>* activations = nullptr;
-    DeviceRope rope;
+    DeviceRopes rope;
     CudaStream* stream = nullptr;
     NcclCollective* collective = nullptr;
   };
@@ -72,11 +81,15 @@ class CudaDecoder {
   absl::Status Embed(const StagedBatch& batch);
   absl::Status Attention(const LayerConfig& layer, const DeviceLayer& weights,
                          const StagedBatch& batch, const cuda::PagedKv<T>& kv);
+  absl::Status NormProjections(const DeviceLayer& weights, int tokens);
   absl::Status Mlp(const DeviceLayer& weights, int tokens);
-  // hidden += delta, of all ranks, and normed = norm(hidden).
-  absl::Status AddAndNorm(const float* norm, int tokens);
+  // hidden += post_norm(delta), delta of all ranks, and normed = norm(hidden);
+  // a norm that the model lacks is null.
+  absl::Status AddAndNorm(const float* post_norm, const float* norm,
+                          int tokens);
   absl::Status Head(const int32_t* tokens, int rows);
-  absl::Status Sum(float* data, int tokens);
+  absl::Status FinishLogits(float* logits, size_t count);
+  absl::Status Sum(float* data, size_t count);
 
   template <typename Y>
   absl::Status Multiply(const DeviceMatrix& matrix, const float* bias,

@@ -3,36 +3,17 @@
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/attention.h"
-#include "kernels/simd/gate.h"
 
 namespace lockstep {
 namespace {
 
 // What of the model has no kernel; "" if all has.
 std::string Lacking(const ModelConfig& config) {
-  const TensorNames& names = config.names;
   if (config.experts.num_experts > 0) return "mixtures of experts";
-  if (config.gate != kernels::Gate::kSilu) return "GELU";
-  if (*names.attention_norm == 0 || *names.mlp_norm == 0 ||
-      *names.attention_post_norm != 0 || *names.mlp_post_norm != 0) {
-    return "norms of what a block adds";
-  }
-  if (config.norm_offset) return "norms of 1 + weight";
-  if (config.projection_norm) return "norms of whole projections";
-  if (config.score_cap != 0 || config.logit_cap != 0) return "soft caps";
-  if (config.embedding_scale != 1 || config.residual_scale != 1 ||
-      config.logit_divisor != 1) {
-    return "multipliers of embeddings, residuals or logits";
-  }
-  if (std::any_of(config.layers.begin(), config.layers.end(),
-                  [](const LayerConfig& layer) { return layer.local_rope; })) {
-    return "two rotations";
-  }
   if (config.head_dim > cuda::kMaxHeadDim) {
     return absl::StrCat("heads of more than ", cuda::kMaxHeadDim);
   }

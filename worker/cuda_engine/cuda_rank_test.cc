@@ -114,7 +114,7 @@ TEST(CudaRank, RefusesWhatItCanNotCompute) {
   TestGpu gpu;
   const auto rank = Open(&gpu);
   TinyModel tiny;
-  tiny.architecture = "olmo2";
+  tiny.head_dim = 512;
   const ModelFiles model = Write(tiny);
   EXPECT_EQ(
       rank->KvMemoryBytes(model, ShardOf(model), kOptions, 0.9).status().code(),

@@ -34,6 +34,18 @@ StagedBatch::Limits BatchLimits(
           .windows = windows};
 }
 
+bool HasLocalRope(const ModelConfig& config) {
+  return std::any_of(config.layers.begin(), config.layers.end(),
+                     [](const LayerConfig& layer) { return layer.local_rope; });
+}
+
+void AddRope(const RopeConfig& config, int positions, DeviceLayout* layout,
+             DeviceRope* rope) {
+  const size_t angles = size_t{1} * positions * config.rotary_dim / 2;
+  layout->Add("cosines of positions", angles, &rope->cos);
+  layout->Add("sines of positions", angles, &rope->sin);
+}
+
 }  // namespace
 
 template <typename T>
@@ -45,10 +57,10 @@ CudaWorkspace<T>::CudaWorkspace(const ModelConfig& config, const Shard& shard,
                    {.tokens = limits.tokens, .logits_rows = limits.logits_rows},
                    &layout_),
       batch_(BatchLimits<T>(config, shard, limits), &layout_) {
-  const size_t angles =
-      size_t{1} * limits.positions * config.rope.rotary_dim / 2;
-  layout_.Add("cosines of positions", angles, &rope_.cos);
-  layout_.Add("sines of positions", angles, &rope_.sin);
+  AddRope(config.rope, limits.positions, &layout_, &rope_.usual);
+  if (HasLocalRope(config)) {
+    AddRope(config.local_rope, limits.positions, &layout_, &rope_.local);
+  }
 }
 
 template <typename T>
@@ -70,13 +82,17 @@ absl::Status CudaWorkspace<T>::Allocate(CudaStream* stream) {
       hidden_states_,
       PinnedMemory::Allocate(device,
                              tokens * config_.hidden_size * sizeof(float)));
-  return FillRope(stream);
+  LOCKSTEP_RETURN_IF_ERROR(FillRope(config_.rope, rope_.usual, stream));
+  if (!HasLocalRope(config_)) return absl::OkStatus();
+  return FillRope(config_.local_rope, rope_.local, stream);
 }
 
 template <typename T>
-absl::Status CudaWorkspace<T>::FillRope(CudaStream* stream) {
-  const RopeTable table(config_.rope, limits_.positions);
-  const size_t bytes = RopeTable::Bytes(config_.rope, limits_.positions) / 2;
+absl::Status CudaWorkspace<T>::FillRope(const RopeConfig& config,
+                                        const DeviceRope& rope,
+                                        CudaStream* stream) {
+  const RopeTable table(config, limits_.positions);
+  const size_t bytes = RopeTable::Bytes(config, limits_.positions) / 2;
   if (bytes == 0) return absl::OkStatus();
   LOCKSTEP_ASSIGN_OR_RETURN(
       const auto staged, PinnedMemory::Allocate(&stream->device(), 2 * bytes));
@@ -85,9 +101,9 @@ absl::Status CudaWorkspace<T>::FillRope(CudaStream* stream) {
   std::memcpy(cos, table.cos(), bytes);
   std::memcpy(sin, table.sin(), bytes);
   LOCKSTEP_RETURN_IF_ERROR(stream->CopyToDevice(
-      reinterpret_cast<CudaApi::Address>(rope_.cos), cos, bytes));
+      reinterpret_cast<CudaApi::Address>(rope.cos), cos, bytes));
   LOCKSTEP_RETURN_IF_ERROR(stream->CopyToDevice(
-      reinterpret_cast<CudaApi::Address>(rope_.sin), sin, bytes));
+      reinterpret_cast<CudaApi::Address>(rope.sin), sin, bytes));
   return stream->Synchronize();
 }
 

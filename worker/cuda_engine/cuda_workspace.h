@@ -47,7 +47,7 @@ class CudaWorkspace {
 
   // After Allocate.
   const DeviceActivations<T>& activations() const { return activations_; }
-  const DeviceRope& rope() const { return rope_; }
+  const DeviceRopes& rope() const { return rope_; }
   StagedBatch& batch() { return batch_; }
   // Of two steps in flight the host makes something of logits and hidden states
   // of one at most.
@@ -56,14 +56,15 @@ class CudaWorkspace {
   float* host_hidden_states() const;          // [tokens, hidden_size]
 
  private:
-  absl::Status FillRope(CudaStream* stream);
+  absl::Status FillRope(const RopeConfig& config, const DeviceRope& rope,
+                        CudaStream* stream);
 
   const ModelConfig& config_;
   const Limits limits_;
   DeviceLayout layout_;
   DeviceActivations<T> activations_;
   StagedBatch batch_;
-  DeviceRope rope_;
+  DeviceRopes rope_;
   std::unique_ptr<DeviceArena> arena_;
   std::unique_ptr<PinnedMemory> logits_, best_ids_[2], hidden_states_;
 };

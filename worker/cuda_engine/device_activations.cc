@@ -27,6 +27,11 @@ DeviceActivations<T>::DeviceActivations(const ModelConfig& config,
   layout->Add("the head's input", rows * hidden_size, &head_input);
   layout->Add("gathered logits", rows * vocabulary, &gathered);
   layout->Add("the best ids", rows, &best_ids);
+  if (config.projection_norm) {
+    layout->Add("squares of heads",
+                tokens * (config.num_heads + config.num_kv_heads),
+                &head_squares);
+  }
   if (shard.size > 1) layout->Add("logits", rows * vocabulary, &logits);
 }
 

@@ -33,8 +33,11 @@ struct DeviceActivations {
   T* normed = nullptr;      // [tokens, hidden_size]
   T* qkv = nullptr;         // [tokens, q_size + 2·kv_size]
   T* attention = nullptr;   // [tokens, q_size]
-  T* gate_up = nullptr;     // [tokens, 2·intermediate]
-  T* activated = nullptr;   // [tokens, intermediate]
+  // [tokens, heads + kv_heads] of all ranks, where whole projections are
+  // normed.
+  float* head_squares = nullptr;
+  T* gate_up = nullptr;    // [tokens, 2·intermediate]
+  T* activated = nullptr;  // [tokens, intermediate]
 
   T* head_input = nullptr;    // [rows, hidden_size]
   float* gathered = nullptr;  // [ranks, rows, vocab_rows]

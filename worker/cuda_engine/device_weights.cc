@@ -42,6 +42,7 @@ struct Piece {
   TensorPart part;
   DType type;
   std::function<CudaApi::Address()> address;  // once the layout is placed
+  float added = 0;                            // to each value
 };
 
 CudaApi::Address AddressOf(const void* on_device) {
@@ -53,7 +54,10 @@ class Planner {
  public:
   Planner(const TensorSource& source, const ModelConfig& config,
           const Shard& shard)
-      : source_(source), config_(config), parts_(&config, &shard) {}
+      : source_(source),
+        config_(config),
+        shard_(shard),
+        parts_(&config, &shard) {}
 
   absl::Status Plan(DeviceWeights* weights) {
     LOCKSTEP_RETURN_IF_ERROR(CheckTensors(source_, config_));
@@ -76,22 +80,47 @@ class Planner {
     const auto name = [i](absl::string_view of) {
       return LayerTensorName(i, of);
     };
-    LOCKSTEP_RETURN_IF_ERROR(
-        PlanNorm(name(names.attention_norm), &layer->attention_norm));
+    for (const auto& [norm, vector] :
+         {std::pair{names.attention_norm, &layer->attention_norm},
+          {names.attention_post_norm, &layer->attention_post_norm},
+          {names.mlp_norm, &layer->mlp_norm},
+          {names.mlp_post_norm, &layer->mlp_post_norm}}) {
+      if (*norm == 0) continue;
+      LOCKSTEP_RETURN_IF_ERROR(PlanNorm(name(norm), vector));
+    }
     LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.Qkv(i), &layer->qkv));
     if (config_.qkv_bias) {
-      LOCKSTEP_RETURN_IF_ERROR(PlanVector(parts_.QkvBias(i), &layer->qkv_bias));
-    }
-    if (config_.qk_norm) {
       LOCKSTEP_RETURN_IF_ERROR(
-          PlanNorm(name("self_attn.q_norm"), &layer->q_norm));
-      LOCKSTEP_RETURN_IF_ERROR(
-          PlanNorm(name("self_attn.k_norm"), &layer->k_norm));
+          PlanVector(parts_.QkvBias(i), /*added=*/0, &layer->qkv_bias));
     }
+    LOCKSTEP_RETURN_IF_ERROR(PlanHeadNorms(i, layer));
     LOCKSTEP_RETURN_IF_ERROR(Plan({parts_.O(i)}, &layer->o));
-    LOCKSTEP_RETURN_IF_ERROR(PlanNorm(name(names.mlp_norm), &layer->mlp_norm));
     LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.GateUp(i), &layer->gate_up));
     return Plan({parts_.Down(i)}, &layer->down);
+  }
+
+  // Of each head, or those of the rank's heads where the projections are
+  // normed.
+  absl::Status PlanHeadNorms(int i, DeviceLayer* layer) {
+    const std::string q_norm = LayerTensorName(i, "self_attn.q_norm");
+    const std::string k_norm = LayerTensorName(i, "self_attn.k_norm");
+    if (config_.qk_norm) {
+      LOCKSTEP_RETURN_IF_ERROR(PlanNorm(q_norm, &layer->q_norm));
+      return PlanNorm(k_norm, &layer->k_norm);
+    }
+    if (!config_.projection_norm) return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(
+        PlanVector({HeadValues(q_norm, shard_.head_begin, shard_.head_end)},
+                   NormOffset(), &layer->q_norm));
+    return PlanVector(
+        {HeadValues(k_norm, shard_.kv_head_begin, shard_.kv_head_end)},
+        NormOffset(), &layer->k_norm);
+  }
+
+  NamedPart HeadValues(const std::string& name, int begin, int end) const {
+    const int64_t dim = config_.head_dim;
+    return {name,
+            {.rows = 1, .col_begin = begin * dim, .cols = (end - begin) * dim}};
   }
 
   // Neighbours of one type become one part.
@@ -138,17 +167,20 @@ class Planner {
 
   absl::Status PlanNorm(const std::string& name, const float** vector) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-    return PlanVector({{name, WholeOf(tensor)}}, vector);
+    return PlanVector({{name, WholeOf(tensor)}}, NormOffset(), vector);
   }
 
-  // In fp32, one after another.
-  absl::Status PlanVector(const std::vector<NamedPart>& parts,
+  float NormOffset() const { return config_.norm_offset ? 1 : 0; }
+
+  // In fp32, one after another, `added` to each value.
+  absl::Status PlanVector(const std::vector<NamedPart>& parts, float added,
                           const float** vector) {
     size_t size = 0;
     for (const auto& [name, part] : parts) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
       pieces_.push_back({tensor, part, DType::kF32,
-                         [vector, size] { return AddressOf(*vector + size); }});
+                         [vector, size] { return AddressOf(*vector + size); },
+                         added});
       size += part.cols;
     }
     layout_.Add("a vector of weights", size, vector);
@@ -157,6 +189,7 @@ class Planner {
 
   const TensorSource& source_;
   const ModelConfig& config_;
+  const Shard& shard_;
   const RankParts parts_;
   DeviceLayout layout_;
   std::vector<Piece> pieces_;
@@ -172,8 +205,8 @@ absl::Status CopyAll(const TensorSource& source,
   LOCKSTEP_ASSIGN_OR_RETURN(const auto upload,
                             WeightUpload::Create(stream, buffer_bytes));
   for (const Piece& piece : pieces) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        upload->Copy(piece.tensor, piece.part, piece.type, piece.address()));
+    LOCKSTEP_RETURN_IF_ERROR(upload->Copy(piece.tensor, piece.part, piece.type,
+                                          piece.address(), piece.added));
     source.DropPages();
   }
   return stream->Synchronize();

@@ -18,15 +18,17 @@ namespace lockstep {
 
 // One rank's slice of a decoder layer; null where the model has none.
 struct DeviceLayer {
-  const float* attention_norm = nullptr;  // [hidden]
+  const float* attention_norm = nullptr;       // [hidden]
+  const float* attention_post_norm = nullptr;  // [hidden]
   DeviceMatrix qkv;                 // [(heads + 2·kv_heads)·head_dim, hidden]
   const float* qkv_bias = nullptr;  // a value for each row
-  const float* q_norm = nullptr;    // [head_dim]
-  const float* k_norm = nullptr;
+  const float* q_norm = nullptr;    // [head_dim], or [heads·head_dim] of all q
+  const float* k_norm = nullptr;    // the same of k
   DeviceMatrix o;                   // [hidden, heads·head_dim]
   const float* mlp_norm = nullptr;  // [hidden]
-  DeviceMatrix gate_up;             // [2·intermediate, hidden]
-  DeviceMatrix down;                // [hidden, intermediate]
+  const float* mlp_post_norm = nullptr;  // [hidden]
+  DeviceMatrix gate_up;                  // [2·intermediate, hidden]
+  DeviceMatrix down;                     // [hidden, intermediate]
 };
 
 // One rank's weights in device memory, as they are stored where kernels read

@@ -23,7 +23,8 @@ absl::StatusOr<std::unique_ptr<WeightUpload>> WeightUpload::Create(
 }
 
 absl::Status WeightUpload::Copy(const Tensor& tensor, const TensorPart& part,
-                                kernels::DType type, CudaApi::Address to) {
+                                kernels::DType type, CudaApi::Address to,
+                                float added) {
   const size_t row_bytes = kernels::RowBytes(type, part.cols);
   const int64_t rows_at_once = buffers_[0].memory->bytes() / row_bytes;
   CHECK_GT(rows_at_once, 0) << tensor.name;
@@ -34,10 +35,14 @@ absl::Status WeightUpload::Copy(const Tensor& tensor, const TensorPart& part,
     const Buffer& buffer = buffers_[next_];
     next_ = 1 - next_;
     LOCKSTEP_RETURN_IF_ERROR(buffer.copied->Synchronize());
-    if (type == tensor.type) {
-      ReadPart(tensor, rows, static_cast<uint8_t*>(buffer.memory->data()));
+    if (type == kernels::DType::kF32) {
+      auto* const values = static_cast<float*>(buffer.memory->data());
+      DecodePart(tensor, rows, values);
+      if (added != 0) {
+        for (int64_t i = 0; i < rows.rows * rows.cols; ++i) values[i] += added;
+      }
     } else {
-      DecodePart(tensor, rows, static_cast<float*>(buffer.memory->data()));
+      ReadPart(tensor, rows, static_cast<uint8_t*>(buffer.memory->data()));
     }
     LOCKSTEP_RETURN_IF_ERROR(stream_->CopyToDevice(
         to + done * row_bytes, buffer.memory->data(), rows.rows * row_bytes));

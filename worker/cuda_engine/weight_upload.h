@@ -32,9 +32,10 @@ class WeightUpload {
       CudaStream* stream, size_t buffer_bytes);
 
   // The part's rows one after another, as they are stored or, where `type` is
-  // kF32, decoded. REQUIRES: a row fits a buffer.
+  // kF32, decoded, `added` to each value. REQUIRES: a row fits a buffer;
+  // nothing is added where `type` is another.
   absl::Status Copy(const Tensor& tensor, const TensorPart& part,
-                    kernels::DType type, CudaApi::Address to);
+                    kernels::DType type, CudaApi::Address to, float added = 0);
 
  private:
   struct Buffer {
