@@ -109,16 +109,9 @@ CudaError LaunchProduct(const ProductArgs<X, Y>& args, Stream stream) {
 
 template <typename X, typename Y>
 CudaError MultiplyDense(const ProductArgs<X, Y>& args, Stream stream) {
-  switch (args.w.type) {
-    case kernels::DType::kF32:
-      return LaunchProduct<F32Value>(args, stream);
-    case kernels::DType::kF16:
-      return LaunchProduct<F16Value>(args, stream);
-    case kernels::DType::kBF16:
-      return LaunchProduct<BF16Value>(args, stream);
-    default:
-      return kCudaInvalidValue;
-  }
+  return WithPlainValue(args.w.type, [&]<typename Weight>(Weight) {
+    return LaunchProduct<Weight>(args, stream);
+  });
 }
 
 template CudaError MultiplyDense(const ProductArgs<float, float>&, Stream);

@@ -58,25 +58,13 @@ LaunchShape BlockARow(int count) {
 CudaError Embed(const EmbeddingShard& shard, const TokenIds& tokens, int count,
                 float* y, Stream stream) {
   if (count == 0) return kCudaSuccess;
-  const auto launch = [&](void (*kernel)(EmbeddingShard, TokenIds, float*)) {
-    return Launch(kernel, BlockARow(count), stream, shard, tokens, y);
+  const auto launch = [&]<typename Block>(Block) {
+    return Launch(EmbedKernel<Block>, BlockARow(count), stream, shard, tokens,
+                  y);
   };
-  switch (shard.table.type) {
-    case kernels::DType::kF32:
-      return launch(EmbedKernel<F32Value>);
-    case kernels::DType::kF16:
-      return launch(EmbedKernel<F16Value>);
-    case kernels::DType::kBF16:
-      return launch(EmbedKernel<BF16Value>);
-    case kernels::DType::kQ8_0:
-      return launch(EmbedKernel<Q8_0Block>);
-    case kernels::DType::kQ4_0:
-      return launch(EmbedKernel<Q4_0Block>);
-    case kernels::DType::kQ4_K:
-      return launch(EmbedKernel<Q4_KBlock>);
-    default:
-      return kCudaInvalidValue;
-  }
+  return kernels::IsPlain(shard.table.type)
+             ? WithPlainValue(shard.table.type, launch)
+             : WithStoredBlock(shard.table.type, launch);
 }
 
 template <typename T>

@@ -9,7 +9,7 @@ namespace lockstep::cuda {
 
 // The rows of an embedding that a rank holds: ids from `first` on.
 struct EmbeddingShard {
-  StoredMatrix table;  // F32, F16, BF16, Q8_0, Q4_0 or Q4_K
+  StoredMatrix table;
   uint32_t first;
   float scale = 1;  // of what is read
 };
@@ -25,7 +25,7 @@ struct TokenIds {
 // y[i] = the row of the i-th id in fp32, times shard.scale, or zeros where
 // another rank holds it; y [count, table.cols]. A -0 becomes +0, as adding the
 // other ranks' zeros makes it, so that the number of ranks does not show.
-// kCudaInvalidValue for another type.
+// kCudaInvalidValue for a type that holds no weights.
 CudaError Embed(const EmbeddingShard& shard, const TokenIds& tokens, int count,
                 float* y, Stream stream);
 

@@ -60,16 +60,9 @@ CudaError LaunchProduct(const ProductArgs<X, Y>& args, Stream stream) {
 
 template <typename X, typename Y>
 CudaError MultiplyStored(const ProductArgs<X, Y>& args, Stream stream) {
-  switch (args.w.type) {
-    case kernels::DType::kQ8_0:
-      return LaunchProduct<Q8_0Block>(args, stream);
-    case kernels::DType::kQ4_0:
-      return LaunchProduct<Q4_0Block>(args, stream);
-    case kernels::DType::kQ4_K:
-      return LaunchProduct<Q4_KBlock>(args, stream);
-    default:
-      return kCudaInvalidValue;
-  }
+  return WithStoredBlock(args.w.type, [&]<typename Block>(Block) {
+    return LaunchProduct<Block>(args, stream);
+  });
 }
 
 template CudaError MultiplyStored(const ProductArgs<float, float>&, Stream);

@@ -5,11 +5,11 @@
 
 namespace lockstep::cuda {
 
-// The product with a matrix of Q8_0, Q4_0 or Q4_K. Weights are decoded where
-// they are used, exactly; sums are in fp32, each a function of its own row of
-// x. Made for few rows, where reading the weights is the cost, and as what
-// faster products are held against. kCudaInvalidValue for another type, or
-// columns that are no whole blocks.
+// The product with a matrix of a quantized type. Weights are decoded where they
+// are used, as kernels::DecodeRow does it; sums are in fp32, each a function of
+// its own row of x. Made for few rows, where reading the weights is the cost,
+// and as what faster products are held against. kCudaInvalidValue for another
+// type, or columns that are no whole blocks.
 template <typename X, typename Y>
 CudaError MultiplyStored(const ProductArgs<X, Y>& args, Stream stream);
 

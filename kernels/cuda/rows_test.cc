@@ -17,6 +17,7 @@
 #include "kernels/cuda/norm.h"
 #include "kernels/cuda/test_device.h"
 #include "kernels/ops_conformance.h"
+#include "kernels/product_conformance.h"
 #include "kernels/simd/gate.h"
 #include "kernels/weights/dtype.h"
 #include "kernels/weights/random_rows.h"
@@ -294,8 +295,7 @@ TEST(ScaleAndCapTest, IsRight) {
 TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
   using kernels::DType;
   std::mt19937 random(kernels::kSeed);
-  for (DType type : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0,
-                     DType::kQ4_0, DType::kQ4_K}) {
+  for (DType type : kernels::kProductTypes) {
     const int dim = kernels::BlockValues(type) == 1 ? 33 : 512;
     const size_t row_bytes = kernels::RowBytes(type, dim);
     auto table = kernels::RandomRows(type, 3, dim, random);
@@ -336,9 +336,9 @@ TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
 TEST(EmbedTest, RefusesWhatItCanNotDecode) {
   const uint32_t id = 0;
   float y[256];
-  EXPECT_EQ(Embed({{kernels::DType::kQ6_K, nullptr, 1, 256}, 0}, {&id}, 1, y,
-                  nullptr),
-            kCudaInvalidValue);
+  EXPECT_EQ(
+      Embed({{kernels::DType::kI8, nullptr, 1, 256}, 0}, {&id}, 1, y, nullptr),
+      kCudaInvalidValue);
 }
 
 TEST(JoinShardsTest, PutsTheShardsOfARowSideBySide) {

@@ -21,21 +21,6 @@ namespace {
 
 using kernels::DType;
 
-// As what a tensor lies on the device.
-DType DeviceType(DType stored) {
-  switch (stored) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kQ8_0:
-    case DType::kQ4_0:
-    case DType::kQ4_K:
-      return stored;
-    default:
-      return DType::kF32;
-  }
-}
-
 // A part of a tensor, and where it goes.
 struct Piece {
   Tensor tensor;
@@ -129,7 +114,7 @@ class Planner {
     matrix->parts.reserve(below_each_other.size());  // addresses stay
     for (const auto& [name, part] : below_each_other) {
       LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-      const DType type = DeviceType(tensor.type);
+      const DType type = tensor.type;
       if (matrix->parts.empty() || matrix->parts.back().type != type) {
         matrix->parts.push_back(
             {.type = type, .cols = static_cast<int>(part.cols)});
@@ -142,7 +127,7 @@ class Planner {
 
   absl::Status Plan(const NamedPart& rows, cuda::StoredMatrix* matrix) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(rows.name));
-    matrix->type = DeviceType(tensor.type);
+    matrix->type = tensor.type;
     matrix->cols = static_cast<int>(rows.part.cols);
     AddPiece(tensor, rows.part, matrix);
     AddToLayout(matrix);

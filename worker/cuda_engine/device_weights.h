@@ -31,9 +31,8 @@ struct DeviceLayer {
   DeviceMatrix down;                     // [hidden, intermediate]
 };
 
-// One rank's weights in device memory, as they are stored where kernels read
-// that: F32, F16, BF16, Q8_0, Q4_0 and Q4_K. Others are decoded to F32. A head
-// that is the embedding lies there once.
+// One rank's weights in device memory: matrices as they are stored, vectors in
+// fp32. A head that is the embedding lies there once.
 struct DeviceWeights {
   std::unique_ptr<DeviceArena> arena;
   cuda::StoredMatrix embedding;  // rows vocab_begin …, without padding

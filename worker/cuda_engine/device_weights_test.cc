@@ -114,19 +114,24 @@ TEST_F(DeviceWeightsTest, LieAsTheyAreStored) {
   }
 }
 
-TEST_F(DeviceWeightsTest, WhatKernelsDoNotReadIsDecoded) {
-  TinyModel tiny;
-  tiny.type = DType::kQ4_1;
-  const ModelFiles model = Write(tiny);
-  const auto weights = Load(model);
-  const Tensor down =
-      Value(model.tensors->Get(LayerTensorName(0, "mlp.down_proj")));
-  std::vector<float> expected(64 * 128);
-  DecodePart(down, WholeOf(down), expected.data());
-  const cuda::StoredMatrix& found = weights->layers[0].down.parts[0];
-  EXPECT_EQ(found.type, DType::kF32);
-  const auto* const floats = reinterpret_cast<const float*>(found.data);
-  EXPECT_EQ(std::vector<float>(floats, floats + expected.size()), expected);
+TEST_F(DeviceWeightsTest, EveryTypeLiesAsItIsStored) {
+  for (DType type :
+       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0,
+        DType::kQ4_1, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K}) {
+    SCOPED_TRACE(kernels::DTypeName(type));
+    TinyModel tiny;
+    tiny.type = type;
+    tiny.hidden_size = 256;
+    tiny.num_heads = 16;
+    tiny.intermediate_size = 256;
+    const ModelFiles model = Write(tiny);
+    const auto weights = Load(model);
+    const cuda::StoredMatrix& down = weights->layers[0].down.parts[0];
+    EXPECT_EQ(down.type, type);
+    EXPECT_EQ(Bytes(down), Stored(model, LayerTensorName(0, "mlp.down_proj"),
+                                  {0, 256, 0, 256}));
+    EXPECT_EQ(weights->embedding.type, type);
+  }
 }
 
 TEST_F(DeviceWeightsTest, AHeadThatIsTheEmbeddingLiesThereOnce) {
