@@ -3,9 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <numeric>
+#include <random>
 #include <set>
 #include <vector>
+
+#include "kernels/expert_cases.h"
+#include "kernels/simd/lanes.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -110,6 +117,51 @@ TEST(ChooseExperts, TakesTheLowerNumberOfEqualScoresAndOfEqualGroups) {
               ElementsAre(2, 3, 4));
   EXPECT_THAT(Choose(std::vector<float>(8, 0.5f), rule).experts,
               ElementsAre(0, 1, 2));
+}
+
+// From the definition, by sorting.
+std::vector<int32_t> BestOf(const ExpertCase& c) {
+  const int experts = static_cast<int>(c.logits.size());
+  std::vector<float> scores(experts);
+  for (int i = 0; i < experts; ++i) {
+    scores[i] = std::isnan(c.logits[i]) ? -INFINITY : c.logits[i];
+    if (c.rule.sigmoid && scores[i] == c.logits[i]) {
+      scores[i] =
+          1 / (1 + Exp(0 - scores[i])) + (c.bias.empty() ? 0 : c.bias[i]);
+    }
+  }
+  const auto better = [](const std::vector<float>& of) {
+    return [&of](int a, int b) {
+      return of[a] > of[b] || (of[a] == of[b] && a < b);
+    };
+  };
+  const int size = experts / c.rule.groups;
+  std::vector<float> pairs(c.rule.groups);
+  std::vector<int32_t> groups(c.rule.groups), best;
+  std::iota(groups.begin(), groups.end(), 0);
+  for (int group : groups) {
+    std::vector<float> of(scores.begin() + group * size,
+                          scores.begin() + (group + 1) * size);
+    std::sort(of.begin(), of.end(), std::greater<>());
+    pairs[group] = of[0] + (size > 1 ? of[1] : 0);
+  }
+  std::sort(groups.begin(), groups.end(), better(pairs));
+  groups.resize(c.rule.groups_chosen);
+  for (int group : groups) {
+    for (int i = 0; i < size; ++i) best.push_back(group * size + i);
+  }
+  std::sort(best.begin(), best.end(), better(scores));
+  best.resize(c.rule.count);
+  return best;
+}
+
+TEST(ChooseExperts, TakesTheBestByTheDefinition) {
+  std::mt19937 random(20240517);
+  for (const ExpertCase& c : AwkwardExpertCases(random)) {
+    SCOPED_TRACE(c.name);
+    const Choice choice = Choose(c.logits, c.rule, c.bias);
+    EXPECT_EQ(choice.experts, BestOf(c));
+  }
 }
 
 // Whatever a broken model says, its experts are there, each once.

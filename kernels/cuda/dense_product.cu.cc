@@ -1,5 +1,6 @@
 #include "kernels/cuda/dense_product.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/cuda/bfloat16.h"
@@ -38,24 +39,28 @@ __device__ void LoadTile(int first, int rows, int begin, int cols,
   }
 }
 
+// A block's rows are of one matrix.
 template <int kPerThread, typename Weight, typename X, typename Y>
 __global__ void __launch_bounds__(kThreads)
-    MultiplyDenseKernel(ProductArgs<X, Y> args) {
+    MultiplyDenseKernel(ProductArgs<X, Y> args, ProductGroups groups) {
   auto& shared = *DynamicShared<Shared<kPerThread>>();
   const StoredMatrix& w = args.w;
   const int lane = threadIdx.x % kLanes, side = threadIdx.x / kLanes;
   const int first_output = blockIdx.x * kOutputs;
-  const int first_row = blockIdx.y * kSide * kPerThread;
+  const RowTile tile = groups.Tile(blockIdx.y, kSide * kPerThread, args.count);
+  if (tile.count == 0) return;
+  const int end_row = tile.begin + tile.count;
   const auto x_value = [&](int row, int k) {
-    return ToFloat(args.x[static_cast<size_t>(row) * w.cols + k]);
+    return ToFloat(args.x[groups.XRow(row) * w.cols + k]);
   };
   const auto w_value = [&](int row, int k) {
-    const size_t at = static_cast<size_t>(row) * w.cols + k;
+    const size_t of_all = static_cast<size_t>(tile.matrix) * w.rows + row;
+    const size_t at = of_all * w.cols + k;
     return Weight::Value(w.data + at * Weight::kBytes, 0);
   };
   float sums[kPerThread][kPerLane] = {};
   for (int begin = 0; begin < w.cols; begin += kDepth) {
-    LoadTile<kSide * kPerThread>(first_row, args.count, begin, w.cols, x_value,
+    LoadTile<kSide * kPerThread>(tile.begin, end_row, begin, w.cols, x_value,
                                  shared.x);
     LoadTile<kOutputs>(first_output, w.rows, begin, w.cols, w_value, shared.w);
     __syncthreads();
@@ -73,8 +78,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int i = 0; i < kPerThread; ++i) {
-    const int row = first_row + side + i * kSide;
-    if (row >= args.count) continue;
+    const int row = tile.begin + side + i * kSide;
+    if (row >= end_row) continue;
 #pragma unroll
     for (int j = 0; j < kPerLane; ++j) {
       const int output = first_output + lane + j * kLanes;
@@ -86,37 +91,55 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kPerThread, typename Weight, typename X, typename Y>
-CudaError LaunchTiles(const ProductArgs<X, Y>& args, Stream stream) {
+CudaError LaunchTiles(const ProductArgs<X, Y>& args,
+                      const ProductGroups& groups, Stream stream) {
   constexpr int kRows = kSide * kPerThread;
+  const int tiles = groups.tiles == nullptr ? (args.count + kRows - 1) / kRows
+                                            : groups.num_tiles;
+  if (tiles == 0 || args.w.rows == 0) return kCudaSuccess;
   const dim3 grid = {
       static_cast<unsigned>((args.w.rows + kOutputs - 1) / kOutputs),
-      static_cast<unsigned>((args.count + kRows - 1) / kRows)};
+      static_cast<unsigned>(tiles)};
   return Launch(MultiplyDenseKernel<kPerThread, Weight, X, Y>,
                 {grid, dim3{kThreads}, sizeof(Shared<kPerThread>)}, stream,
-                args);
+                args, groups);
 }
 
 // The chains of sums are the same in either; few rows waste less of the small
 // one.
-template <typename Weight, typename X, typename Y>
-CudaError LaunchProduct(const ProductArgs<X, Y>& args, Stream stream) {
-  if (args.count == 0 || args.w.rows == 0) return kCudaSuccess;
-  return args.count <= kSide ? LaunchTiles<1, Weight>(args, stream)
-                             : LaunchTiles<4, Weight>(args, stream);
+template <typename X, typename Y>
+CudaError LaunchProduct(const ProductArgs<X, Y>& args, int rows_at_once,
+                        const ProductGroups& groups, Stream stream) {
+  static_assert(kSide == kFewTileRows && 4 * kSide == kMostTileRows);
+  if (rows_at_once > kMostTileRows) return kCudaInvalidValue;
+  return WithPlainValue(args.w.type, [&]<typename Weight>(Weight) {
+    return rows_at_once <= kSide ? LaunchTiles<1, Weight>(args, groups, stream)
+                                 : LaunchTiles<4, Weight>(args, groups, stream);
+  });
 }
 
 }  // namespace
 
 template <typename X, typename Y>
 CudaError MultiplyDense(const ProductArgs<X, Y>& args, Stream stream) {
-  return WithPlainValue(args.w.type, [&]<typename Weight>(Weight) {
-    return LaunchProduct<Weight>(args, stream);
-  });
+  return LaunchProduct(args, std::min(args.count, kMostTileRows), {}, stream);
+}
+
+template <typename X, typename Y>
+CudaError MultiplyDenseGroups(const ProductArgs<X, Y>& args,
+                              const ProductGroups& groups, Stream stream) {
+  return LaunchProduct(args, groups.tile_rows, groups, stream);
 }
 
 template CudaError MultiplyDense(const ProductArgs<float, float>&, Stream);
 template CudaError MultiplyDense(const ProductArgs<BFloat16, float>&, Stream);
 template CudaError MultiplyDense(const ProductArgs<BFloat16, BFloat16>&,
                                  Stream);
+template CudaError MultiplyDenseGroups(const ProductArgs<float, float>&,
+                                       const ProductGroups&, Stream);
+template CudaError MultiplyDenseGroups(const ProductArgs<BFloat16, float>&,
+                                       const ProductGroups&, Stream);
+template CudaError MultiplyDenseGroups(const ProductArgs<BFloat16, BFloat16>&,
+                                       const ProductGroups&, Stream);
 
 }  // namespace lockstep::cuda

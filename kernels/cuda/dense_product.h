@@ -12,4 +12,9 @@ namespace lockstep::cuda {
 template <typename X, typename Y>
 CudaError MultiplyDense(const ProductArgs<X, Y>& args, Stream stream);
 
+// The same of rows in groups; a row has the bits that it has alone.
+template <typename X, typename Y>
+CudaError MultiplyDenseGroups(const ProductArgs<X, Y>& args,
+                              const ProductGroups& groups, Stream stream);
+
 }  // namespace lockstep::cuda

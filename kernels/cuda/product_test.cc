@@ -130,6 +130,49 @@ TYPED_TEST(ProductTest, AddsItsBiasAndLeavesWhatIsBetweenRows) {
   }
 }
 
+// Tiles of three matrices, in an order of their own, some of no rows; rows of x
+// are chosen.
+TYPED_TEST(ProductTest, RowsOfGroupsHaveTheBitsThatTheyHaveAlone) {
+  using T = TypeParam;
+  const int cols = 256, out = 9, count = 23, x_count = 6;
+  for (DType type : kernels::kProductTypes) {
+    const auto rows = kernels::RandomRows(type, 3 * out, cols, this->random_);
+    const size_t matrix_bytes = out * kernels::RowBytes(type, cols);
+    const auto x = RandomValues<T>(x_count * cols, this->random_);
+    std::vector<int32_t> x_rows(count);
+    for (int32_t& row : x_rows) row = this->random_() % x_count;
+    for (int tile_rows : {kFewTileRows, kMostTileRows}) {
+      const std::vector<RowTile> tiles = {{2, 0, 7}, {0, 0, 0},  {0, 7, 1},
+                                          {1, 8, 8}, {1, 16, 7}, {0, 0, 0}};
+      const auto y = SameInEveryOrder(std::vector<T>(count * out), [&](T* to) {
+        const ProductArgs<T, T> args = {
+            {type, rows.data(), out, cols}, nullptr, x.data(), 0, to, out};
+        const ProductGroups groups = {tiles.data(),
+                                      static_cast<int>(tiles.size()), tile_rows,
+                                      x_rows.data()};
+        return kernels::IsPlain(type)
+                   ? MultiplyDenseGroups(args, groups, nullptr)
+                   : MultiplyStoredGroups(args, groups, nullptr);
+      });
+      for (const RowTile& tile : tiles) {
+        const StoredMatrix w = {type, rows.data() + tile.matrix * matrix_bytes,
+                                out, cols};
+        for (int row = tile.begin; row < tile.begin + tile.count; ++row) {
+          const auto from = x.begin() + x_rows[row] * cols;
+          std::vector<T> alone(out);
+          ASSERT_EQ(Completed(Multiply<T, T>(
+                        {w, nullptr, &*from, 1, alone.data(), out})),
+                    kCudaSuccess);
+          EXPECT_TRUE(
+              SameBits(alone, std::vector<T>(y.begin() + row * out,
+                                             y.begin() + (row + 1) * out)))
+              << kernels::DTypeName(type) << " row " << row;
+        }
+      }
+    }
+  }
+}
+
 TEST(DenseProductTest, NeedsItsBarriers) {
   std::mt19937 random(kernels::kSeed);
   const int cols = 70, out = 70, count = 9;

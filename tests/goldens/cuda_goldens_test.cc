@@ -28,6 +28,10 @@ using ::lockstep::testing::CudaGroup;
 // Activations, keys and values in bf16, the residual stream in fp32: see
 // README.md.
 constexpr double kBFloat16Difference = 0.4;
+// Where such a rounding makes a router choose another expert.
+const std::set<std::string> kChoosingOtherwise = {"glm4_moe_air", "mixtral",
+                                                  "qwen3_moe"};
+constexpr double kOtherExpertDifference = 2.5;
 
 absl::StatusOr<std::vector<GoldenAnswer>> Answer(
     TestGpu* gpu, const ModelFiles& model, int size, Arithmetic arithmetic,
@@ -47,6 +51,11 @@ absl::StatusOr<std::vector<GoldenAnswer>> Answer(
   return AnswerWith(group->get(), show, steps, prompts);
 }
 
+// Without the type of its weights.
+std::string NameOf(const GoldenCase& golden) {
+  return golden.name.substr(0, golden.name.find(' '));
+}
+
 // Names of the models that agree on so many ranks.
 std::set<std::string> Agreeing(TestGpu* gpu, int size, Arithmetic arithmetic) {
   const auto cases = FindGoldens("tests/goldens/tiny", "");
@@ -64,7 +73,10 @@ std::set<std::string> Agreeing(TestGpu* gpu, int size, Arithmetic arithmetic) {
     EXPECT_TRUE(answers.ok()) << answers.status();
     Tolerance tolerance = ToleranceFor(golden, Numerics());
     if (arithmetic == Arithmetic::kFast) {
-      tolerance = {kBFloat16Difference, 2 * kBFloat16Difference};
+      const double difference = kChoosingOtherwise.count(NameOf(golden)) > 0
+                                    ? kOtherExpertDifference
+                                    : kBFloat16Difference;
+      tolerance = {difference, 2 * difference};
     }
     Comparison comparison;
     for (size_t i = 0; answers.ok() && i < golden.prompts.size(); ++i) {
@@ -74,7 +86,7 @@ std::set<std::string> Agreeing(TestGpu* gpu, int size, Arithmetic arithmetic) {
     std::cout << golden.name << ", " << size
               << (size == 1 ? " rank: " : " ranks: ") << Describe(comparison)
               << std::endl;
-    names.insert(golden.name.substr(0, golden.name.find(' ')));
+    names.insert(NameOf(golden));
   }
   return names;
 }
@@ -105,10 +117,13 @@ std::vector<std::vector<uint32_t>> TokensWith(TestGpu* gpu,
 }
 
 const std::set<std::string> kModels = {
-    "gemma2",  "gemma3",       "glm",           "glm4",       "granite",
-    "llama",   "llama3_rope",  "llama_dynamic", "llama_tied", "llama_uneven",
-    "mistral", "olmo2",        "phi3",          "phi3_long",  "phi3_short",
-    "qwen2",   "qwen2_window", "qwen3",         "smollm3"};
+    "dots1",        "gemma2",       "gemma3",        "glm",
+    "glm4",         "glm4_moe",     "glm4_moe_air",  "granite",
+    "llama",        "llama3_rope",  "llama_dynamic", "llama_tied",
+    "llama_uneven", "mistral",      "mixtral",       "olmo2",
+    "phi3",         "phi3_long",    "phi3_short",    "qwen2",
+    "qwen2_moe",    "qwen2_window", "qwen3",         "qwen3_moe",
+    "smollm3"};
 
 TEST(CudaGoldens, AgreeInStrictArithmetic) {
   TestGpu gpu;

@@ -27,7 +27,7 @@ run() {
 }
 
 shopt -s nullglob
-tests=("$folder"/{kernels/cuda,worker/cuda_engine}/{,sampling/}*_test_gpu)
+tests=("$folder"/{kernels/cuda,worker/cuda_engine}/{,experts/,sampling/}*_test_gpu)
 tests+=("$folder"/{worker/runtime,tests/goldens}/*_test_gpu)
 [ ${#tests[@]} -gt 0 ] || {
   echo "There are no tests in $folder; build them first: see the top of $0." >&2

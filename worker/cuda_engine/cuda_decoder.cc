@@ -8,12 +8,9 @@
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/argmax.h"
 #include "kernels/cuda/attention.h"
-#include "kernels/cuda/dense_product.h"
 #include "kernels/cuda/gather.h"
 #include "kernels/cuda/norm.h"
-#include "kernels/cuda/quantized_product.h"
 #include "kernels/cuda/rotary.h"
-#include "kernels/weights/dtype.h"
 
 namespace lockstep {
 
@@ -36,7 +33,9 @@ absl::Status CudaDecoder<T>::Launch(const StagedBatch& batch, int num_logits,
         Attention(config.layers[i], layers[i], batch, kv[i]));
     LOCKSTEP_RETURN_IF_ERROR(
         AddAndNorm(layers[i].attention_post_norm, layers[i].mlp_norm, tokens));
-    LOCKSTEP_RETURN_IF_ERROR(Mlp(layers[i], tokens));
+    LOCKSTEP_RETURN_IF_ERROR(config.layers[i].has_experts
+                                 ? experts_.Launch(layers[i], tokens)
+                                 : Mlp(layers[i], tokens));
     LOCKSTEP_RETURN_IF_ERROR(AddAndNorm(layers[i].mlp_post_norm,
                                         i + 1 < config.num_layers
                                             ? layers[i + 1].attention_norm
@@ -207,8 +206,9 @@ absl::Status CudaDecoder<T>::Head(const int32_t* tokens, int rows) {
       Check(cuda::GatherRows<T>(a.normed, tokens, rows, config.hidden_size,
                                 a.head_input, stream),
             "GatherRows"));
-  LOCKSTEP_RETURN_IF_ERROR(Multiply(parts_.weights->head, nullptr, a.head_input,
-                                    rows, own, shard.vocab_rows));
+  LOCKSTEP_RETURN_IF_ERROR(LaunchProduct(parts_.weights->head, a.head_input,
+                                         rows, own, shard.vocab_rows,
+                                         parts_.stream));
   LOCKSTEP_RETURN_IF_ERROR(FinishLogits(own, own_size));
   if (shard.size > 1) {
     LOCKSTEP_RETURN_IF_ERROR(parts_.collective->EnqueueAllGather(
@@ -249,34 +249,6 @@ template <typename T>
 absl::Status CudaDecoder<T>::Sum(float* data, size_t count) {
   if (parts_.shard->size == 1) return absl::OkStatus();
   return parts_.collective->EnqueueAllReduceSum({data, count});
-}
-
-template <typename T>
-template <typename Y>
-absl::Status CudaDecoder<T>::Multiply(const DeviceMatrix& matrix,
-                                      const float* bias, const T* x, int count,
-                                      Y* y) {
-  const int rows = matrix.rows();
-  int first = 0;
-  for (const cuda::StoredMatrix& part : matrix.parts) {
-    LOCKSTEP_RETURN_IF_ERROR(Multiply(part,
-                                      bias == nullptr ? nullptr : bias + first,
-                                      x, count, y + first, rows));
-    first += part.rows;
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-template <typename Y>
-absl::Status CudaDecoder<T>::Multiply(const cuda::StoredMatrix& part,
-                                      const float* bias, const T* x, int count,
-                                      Y* y, ptrdiff_t y_stride) {
-  const cuda::ProductArgs<T, Y> args = {part, bias, x, count, y, y_stride};
-  const cuda::Stream stream = parts_.stream->handle();
-  return kernels::IsPlain(part.type)
-             ? Check(cuda::MultiplyDense(args, stream), "MultiplyDense")
-             : Check(cuda::MultiplyStored(args, stream), "MultiplyStored");
 }
 
 template class CudaDecoder<float>;

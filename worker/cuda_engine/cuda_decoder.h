@@ -10,9 +10,12 @@
 #include "kernels/cuda/cuda_types.h"
 #include "kernels/cuda/paged_batch.h"
 #include "worker/collectives/nccl_collective.h"
+#include "worker/cuda_engine/cuda_experts.h"
 #include "worker/cuda_engine/device_activations.h"
-#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/device_product.h"
 #include "worker/cuda_engine/staged_batch.h"
+#include "worker/cuda_engine/weights/device_matrix.h"
+#include "worker/cuda_engine/weights/device_weights.h"
 #include "worker/device/cuda_stream.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
@@ -56,7 +59,9 @@ class CudaDecoder {
     NcclCollective* collective = nullptr;
   };
 
-  explicit CudaDecoder(const Parts& parts) : parts_(parts) {}
+  explicit CudaDecoder(const Parts& parts)
+      : parts_(parts),
+        experts_(parts.config, parts.shard, parts.activations, parts.stream) {}
 
   // The batch's keys and values go to the pages of each layer, kv [layers].
   // Afterwards the activations have the logits of the batch's logits_tokens,
@@ -93,15 +98,15 @@ class CudaDecoder {
 
   template <typename Y>
   absl::Status Multiply(const DeviceMatrix& matrix, const float* bias,
-                        const T* x, int count, Y* y);
-  template <typename Y>
-  absl::Status Multiply(const cuda::StoredMatrix& part, const float* bias,
-                        const T* x, int count, Y* y, ptrdiff_t y_stride);
+                        const T* x, int count, Y* y) const {
+    return LaunchProduct(matrix, bias, x, count, y, parts_.stream);
+  }
   absl::Status Check(cuda::CudaError launched, absl::string_view kernel) const {
     return parts_.stream->device().Check(launched, kernel);
   }
 
   const Parts parts_;
+  CudaExperts<T> experts_;
 };
 
 }  // namespace lockstep

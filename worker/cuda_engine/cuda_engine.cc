@@ -19,7 +19,7 @@
 #include "worker/cuda_engine/cuda_model.h"
 #include "worker/cuda_engine/cuda_workspace.h"
 #include "worker/cuda_engine/device_kv_pages.h"
-#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/weights/device_weights.h"
 #include "worker/device/cuda_event.h"
 #include "worker/engine/batch_builder.h"
 #include "worker/engine/pooler.h"

@@ -13,7 +13,6 @@ namespace {
 
 // What of the model has no kernel; "" if all has.
 std::string Lacking(const ModelConfig& config) {
-  if (config.experts.num_experts > 0) return "mixtures of experts";
   if (config.head_dim > cuda::kMaxHeadDim) {
     return absl::StrCat("heads of more than ", cuda::kMaxHeadDim);
   }

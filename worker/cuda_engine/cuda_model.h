@@ -7,9 +7,9 @@
 
 namespace lockstep {
 
-// Whether the engine for GPUs computes such a model: every dense one whose
-// heads are not too long. UNIMPLEMENTED names the architecture and what of it
-// there is no kernel for.
+// Whether the engine for GPUs computes such a model: every one whose heads are
+// not too long. UNIMPLEMENTED names the architecture and what of it there is no
+// kernel for.
 absl::Status CheckCudaModel(const ModelConfig& config);
 
 // And on so many ranks: the query heads of a rank are a whole number for each

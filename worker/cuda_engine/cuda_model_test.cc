@@ -58,14 +58,16 @@ TEST(CudaModel, TakesDenseModels) {
   EXPECT_TRUE(CheckCudaModel(config).ok());
 }
 
-TEST(CudaModel, NamesWhatThereIsNoKernelFor) {
+TEST(CudaModel, TakesMixturesOfExperts) {
   ModelConfig config = Dense();
   config.experts.num_experts = 4;
-  ExpectRefused(config, "mixtures of experts");
-  config.experts.sigmoid = true;
+  config.experts.sigmoid = config.experts.choice_bias = true;
   config.layers[1].has_experts = true;  // the first layer is dense
-  ExpectRefused(config, "mixtures of experts");
-  config = Dense();
+  EXPECT_TRUE(CheckCudaModel(config).ok());
+}
+
+TEST(CudaModel, NamesWhatThereIsNoKernelFor) {
+  ModelConfig config = Dense();
   config.head_dim = 512;
   ExpectRefused(config, "heads of more than 256");
 }

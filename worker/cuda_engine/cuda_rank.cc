@@ -10,7 +10,7 @@
 #include "worker/collectives/staged_collective.h"
 #include "worker/cuda_engine/cuda_engine.h"
 #include "worker/cuda_engine/cuda_model.h"
-#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/weights/device_weights.h"
 #include "worker/device/device_budget.h"
 
 namespace lockstep {

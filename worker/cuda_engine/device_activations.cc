@@ -1,5 +1,6 @@
 #include "worker/cuda_engine/device_activations.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "kernels/cuda/cuda_types.h"
@@ -12,10 +13,13 @@ DeviceActivations<T>::DeviceActivations(const ModelConfig& config,
                                         const Limits& limits,
                                         DeviceLayout* layout)
     : q_size(shard.num_heads() * config.head_dim),
-      kv_size(shard.num_kv_heads() * config.head_dim) {
+      kv_size(shard.num_kv_heads() * config.head_dim),
+      experts(config, shard, limits.tokens, layout) {
   const size_t tokens = limits.tokens, rows = limits.logits_rows;
   const size_t hidden_size = config.hidden_size;
-  const size_t intermediate = shard.mlp.size();
+  const size_t intermediate =
+      std::max({shard.mlp.size(), shard.shared_expert.size(),
+                shard.expert.size() * config.experts.experts_per_token});
   const size_t vocabulary = size_t{1} * shard.size * shard.vocab_rows;
   layout->Add("the residual stream", tokens * hidden_size, &hidden);
   layout->Add("what blocks add", tokens * hidden_size, &delta);

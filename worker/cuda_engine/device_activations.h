@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "worker/cuda_engine/expert_activations.h"
 #include "worker/device/device_layout.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
@@ -36,8 +37,11 @@ struct DeviceActivations {
   // [tokens, heads + kv_heads] of all ranks, where whole projections are
   // normed.
   float* head_squares = nullptr;
-  T* gate_up = nullptr;    // [tokens, 2·intermediate]
-  T* activated = nullptr;  // [tokens, intermediate]
+  // [tokens, 2·intermediate] and [tokens, intermediate], a row for each expert
+  // of a token where these are experts.
+  T* gate_up = nullptr;
+  T* activated = nullptr;
+  ExpertActivations experts;
 
   T* head_input = nullptr;    // [rows, hidden_size]
   float* gathered = nullptr;  // [ranks, rows, vocab_rows]

@@ -1,7 +1,5 @@
 #include "worker/weights/model_weights.h"
 
-#include <absl/strings/str_cat.h>
-
 #include <string>
 #include <tuple>
 #include <utility>
@@ -140,53 +138,34 @@ class Loader {
   }
 
   absl::StatusOr<ExpertsWeights> Experts(int layer) const {
-    const TensorNames& names = config_.names;
     ExpertsWeights weights;
-    LOCKSTEP_ASSIGN_OR_RETURN(weights.router,
-                              Router(LayerTensorName(layer, names.router),
-                                     config_.experts.num_experts));
+    LOCKSTEP_ASSIGN_OR_RETURN(weights.router, Router(parts_.Router(layer)));
     if (config_.experts.choice_bias) {
       LOCKSTEP_ASSIGN_OR_RETURN(weights.choice_bias,
-                                Vector(RouterBiasName(layer, names)));
+                                Vector(RouterBiasName(layer, config_.names)));
     }
     for (int i = shard_.expert_begin; i < shard_.expert_end; ++i) {
-      const auto name = [&](const char* projection) {
-        return ExpertTensorName(layer, names.experts, i, projection);
-      };
       LOCKSTEP_ASSIGN_OR_RETURN(
           MlpWeights expert,
-          CutMlp(name(names.expert_gate), name(names.expert_up),
-                 name(names.expert_down), shard_.expert));
+          Mlp(parts_.ExpertGateUp(layer, i), parts_.ExpertDown(layer, i),
+              shard_.expert.slice_cols));
       weights.experts.push_back(std::move(expert));
     }
     if (config_.experts.shared_intermediate_size == 0) return weights;
-    const auto shared = [layer, &names](const char* projection) {
-      return LayerTensorName(
-          layer, absl::StrCat(names.shared_expert, ".", projection));
-    };
     LOCKSTEP_ASSIGN_OR_RETURN(
-        weights.shared, CutMlp(shared("gate_proj"), shared("up_proj"),
-                               shared("down_proj"), shard_.shared_expert));
+        weights.shared,
+        Mlp(parts_.SharedGateUp(layer), parts_.SharedDown(layer),
+            shard_.shared_expert.slice_cols));
     if (config_.experts.shared_gate) {
-      LOCKSTEP_ASSIGN_OR_RETURN(
-          weights.shared_gate,
-          Router(LayerTensorName(layer, names.shared_expert_gate), /*rows=*/1));
+      LOCKSTEP_ASSIGN_OR_RETURN(weights.shared_gate,
+                                Router(parts_.SharedGate(layer)));
     }
     return weights;
   }
 
-  // All rows of a tensor, strict; see TensorSpec.
-  absl::StatusOr<PackedMatrix> Router(const std::string& name, int rows) const {
-    return Rows({parts_.Rows(name, 0, rows)}, kernels::Arithmetic::kStrict);
-  }
-
-  absl::StatusOr<MlpWeights> CutMlp(const std::string& gate,
-                                    const std::string& up,
-                                    const std::string& down,
-                                    const MlpCut& cut) const {
-    return Mlp({parts_.Rows(gate, cut.begin, cut.end),
-                parts_.Rows(up, cut.begin, cut.end)},
-               parts_.Columns(down, cut.begin, cut.end), cut.slice_cols);
+  // Strict; see TensorSpec.
+  absl::StatusOr<PackedMatrix> Router(const NamedPart& rows) const {
+    return Rows({rows}, kernels::Arithmetic::kStrict);
   }
 
   absl::StatusOr<MlpWeights> Mlp(const std::vector<NamedPart>& gate_up,

@@ -1,5 +1,7 @@
 #include "worker/weights/rank_parts.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 
 #include "worker/model_spec/tensor_names.h"
@@ -87,6 +89,49 @@ std::vector<NamedPart> RankParts::GateUp(int layer) const {
 NamedPart RankParts::Down(int layer) const {
   return Columns(LayerTensorName(layer, "mlp.down_proj"), shard_.mlp.begin,
                  shard_.mlp.end);
+}
+
+NamedPart RankParts::Router(int layer) const {
+  return Rows(LayerTensorName(layer, config_.names.router), 0,
+              config_.experts.num_experts);
+}
+
+std::vector<NamedPart> RankParts::ExpertGateUp(int layer, int expert) const {
+  const TensorNames& names = config_.names;
+  std::vector<NamedPart> parts;
+  for (const char* projection : {names.expert_gate, names.expert_up}) {
+    parts.push_back(
+        Rows(ExpertTensorName(layer, names.experts, expert, projection),
+             shard_.expert.begin, shard_.expert.end));
+  }
+  return parts;
+}
+
+NamedPart RankParts::ExpertDown(int layer, int expert) const {
+  const TensorNames& names = config_.names;
+  return Columns(
+      ExpertTensorName(layer, names.experts, expert, names.expert_down),
+      shard_.expert.begin, shard_.expert.end);
+}
+
+std::vector<NamedPart> RankParts::SharedGateUp(int layer) const {
+  const MlpCut& cut = shard_.shared_expert;
+  return {Rows(SharedName(layer, "gate_proj"), cut.begin, cut.end),
+          Rows(SharedName(layer, "up_proj"), cut.begin, cut.end)};
+}
+
+NamedPart RankParts::SharedDown(int layer) const {
+  return Columns(SharedName(layer, "down_proj"), shard_.shared_expert.begin,
+                 shard_.shared_expert.end);
+}
+
+NamedPart RankParts::SharedGate(int layer) const {
+  return Rows(LayerTensorName(layer, config_.names.shared_expert_gate), 0, 1);
+}
+
+std::string RankParts::SharedName(int layer, const char* projection) const {
+  return LayerTensorName(
+      layer, absl::StrCat(config_.names.shared_expert, ".", projection));
 }
 
 }  // namespace lockstep

@@ -39,12 +39,20 @@ class RankParts {
   std::vector<NamedPart> GateUp(int layer) const;
   NamedPart Down(int layer) const;
 
+  // Of a mixture of experts. REQUIRES: the layer has one, and a shared expert,
+  // or a gate of it, where these are asked for.
+  NamedPart Router(int layer) const;  // all rows of it
+  std::vector<NamedPart> ExpertGateUp(int layer, int expert) const;
+  NamedPart ExpertDown(int layer, int expert) const;
+  std::vector<NamedPart> SharedGateUp(int layer) const;
+  NamedPart SharedDown(int layer) const;
+  NamedPart SharedGate(int layer) const;
+
+ private:
   // Rows of a tensor that has hidden_size columns, and columns of one that has
   // as many rows.
   NamedPart Rows(const std::string& name, int64_t begin, int64_t end) const;
   NamedPart Columns(const std::string& name, int64_t begin, int64_t end) const;
-
- private:
   // Values of the heads.
   int64_t q_begin() const { return HeadValues(shard_.head_begin); }
   int64_t q_end() const { return HeadValues(shard_.head_end); }
@@ -54,6 +62,8 @@ class RankParts {
     return int64_t{heads} * config_.head_dim;
   }
   NamedPart VocabularyRows(const std::string& name) const;
+  // Of the shared expert's.
+  std::string SharedName(int layer, const char* projection) const;
 
   const ModelConfig& config_;
   const Shard& shard_;

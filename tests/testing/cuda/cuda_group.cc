@@ -13,8 +13,8 @@ namespace lockstep::testing {
 
 absl::StatusOr<std::unique_ptr<CudaGroup>> CudaGroup::Create(
     TestGpu* gpu, const ModelFiles& model, int size,
-    const CudaEngine::Options& options) {
-  std::unique_ptr<CudaGroup> group(new CudaGroup(size));
+    const CudaEngine::Options& options, bool expert_parallel) {
+  std::unique_ptr<CudaGroup> group(new CudaGroup(size, expert_parallel));
   LOCKSTEP_RETURN_IF_ERROR(group->Open(gpu, model, options));
   return group;
 }
@@ -51,9 +51,9 @@ absl::Status CudaGroup::OpenRank(int index, const ModelFiles& model,
     LOCKSTEP_RETURN_IF_ERROR(
         rank.collective->Join(id, absl::InfiniteDuration()));
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      const Shard shard,
-      MakeShard(model.config, model.row_parallel_blocks, index, size));
+  LOCKSTEP_ASSIGN_OR_RETURN(const Shard shard,
+                            MakeShard(model.config, model.row_parallel_blocks,
+                                      index, size, expert_parallel_));
   LOCKSTEP_ASSIGN_OR_RETURN(
       rank.engine,
       CudaEngine::Create(model, shard, options, &pool_, rank.stream.get(),

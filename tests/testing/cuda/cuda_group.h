@@ -35,7 +35,7 @@ class CudaGroup final : public Engine {
   // must outlive the group.
   static absl::StatusOr<std::unique_ptr<CudaGroup>> Create(
       TestGpu* gpu, const ModelFiles& model, int size,
-      const CudaEngine::Options& options);
+      const CudaEngine::Options& options, bool expert_parallel = false);
 
   int max_steps_in_flight() const override { return 2; }
   absl::Status Launch(const StepPlan& plan) override;
@@ -53,7 +53,8 @@ class CudaGroup final : public Engine {
     StepResult result;
   };
 
-  explicit CudaGroup(int size) : ranks_(size) {}
+  CudaGroup(int size, bool expert_parallel)
+      : expert_parallel_(expert_parallel), ranks_(size) {}
 
   absl::Status Open(TestGpu* gpu, const ModelFiles& model,
                     const CudaEngine::Options& options);
@@ -63,6 +64,7 @@ class CudaGroup final : public Engine {
   // Once for each rank, all at the same time; returns an error of one.
   absl::Status Run(const std::function<absl::Status(int rank)>& fn);
 
+  const bool expert_parallel_;
   std::unique_ptr<CudaDriver> driver_;
   std::unique_ptr<NcclLibrary> nccl_;  // of several ranks
   kernels::ThreadPool pool_{{.num_threads = 1}};

@@ -1,4 +1,4 @@
-#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/weights/device_weights.h"
 
 #include <absl/base/config.h>
 #include <gtest/gtest.h>
@@ -6,17 +6,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/testing/device/fake_cuda.h"
+#include "tests/testing/encode_row.h"
 #include "tests/testing/tiny_gguf.h"
 #include "tests/testing/tiny_model.h"
 #include "tests/testing/write_file.h"
 #include "worker/checkpoint/tensor_part.h"
-#include "worker/cuda_engine/weight_upload.h"
+#include "worker/checkpoint/tensor_source.h"
+#include "worker/cuda_engine/weights/weight_upload.h"
 #include "worker/device/cuda_device.h"
 #include "worker/device/cuda_driver.h"
 #include "worker/device/cuda_stream.h"
@@ -131,6 +135,115 @@ TEST_F(DeviceWeightsTest, EveryTypeLiesAsItIsStored) {
     EXPECT_EQ(Bytes(down), Stored(model, LayerTensorName(0, "mlp.down_proj"),
                                   {0, 256, 0, 256}));
     EXPECT_EQ(weights->embedding.type, type);
+  }
+}
+
+// A source in which some tensors are rounded to BF16.
+class PartlyRounded final : public TensorSource {
+ public:
+  PartlyRounded(const TensorSource* source, const std::set<std::string>& names)
+      : source_(*source) {
+    for (const std::string& name : names) {
+      const Tensor tensor = Value(source_.Get(name));
+      std::vector<float> values(tensor.shape[0] * tensor.shape[1]);
+      DecodePart(tensor, WholeOf(tensor), values.data());
+      rounded_[name] = testing::EncodeRow(DType::kBF16, values);
+    }
+  }
+
+  absl::StatusOr<Tensor> Get(absl::string_view name) const override {
+    auto tensor = source_.Get(name);
+    const auto found = rounded_.find(std::string(name));
+    if (found == rounded_.end()) return tensor;
+    tensor->type = DType::kBF16;
+    tensor->bytes = {reinterpret_cast<const uint8_t*>(found->second.data()),
+                     found->second.size()};
+    return tensor;
+  }
+  std::vector<std::string> Names() const override { return source_.Names(); }
+  const std::string& path() const override { return source_.path(); }
+
+ private:
+  const TensorSource& source_;
+  std::map<std::string, std::string> rounded_;
+};
+
+// The rows of a part's matrices in fp32, one matrix after another.
+std::vector<float> Floats(const cuda::StoredMatrix& part, int matrices) {
+  std::vector<float> values(size_t{1} * matrices * part.rows * part.cols);
+  const size_t row_bytes = kernels::RowBytes(part.type, part.cols);
+  for (int row = 0; row < matrices * part.rows; ++row) {
+    kernels::DecodeRow(part.type, part.data + row * row_bytes, part.cols,
+                       &values[size_t{1} * row * part.cols]);
+  }
+  return values;
+}
+
+// Gates of one type and ups of another, and downs of both.
+TEST_F(DeviceWeightsTest, ExpertsLieBelowEachOtherInOneType) {
+  TinyModel tiny;
+  tiny.architecture = "qwen2moe";
+  const std::string folder = ::testing::TempDir() + "experts";
+  testing::WriteHuggingFaceFolder(tiny, folder);
+  const ModelFiles model = Value(OpenModel(folder));
+  const auto name = [](int expert, const char* projection) {
+    return ExpertTensorName(1, "mlp.experts", expert, projection);
+  };
+  std::set<std::string> rounded = {name(4, "down_proj")};
+  for (int i = 0; i < 6; ++i) rounded.insert(name(i, "up_proj"));
+  const PartlyRounded source(model.tensors.get(), rounded);
+  // The second of two ranks, with whole experts, or with the second half of 64
+  // rows of each.
+  for (const bool whole : {true, false}) {
+    const Shard shard = Value(MakeShard(model.config, model.row_parallel_blocks,
+                                        /*rank=*/1, 2, whole));
+    const auto weights =
+        Value(LoadDeviceWeights(source, model.config, shard, stream_.get()));
+    const DeviceExperts& experts = weights->layers[1].experts;
+    const int first = whole ? 3 : 0, count = whole ? 3 : 6;
+    const int64_t begin = whole ? 0 : 32, size = whole ? 64 : 32;
+    const auto expect = [&](const cuda::StoredMatrix& part, DType type,
+                            const char* projection, const TensorPart& of) {
+      EXPECT_EQ(part.type, type);
+      EXPECT_EQ(part.rows, of.rows);
+      std::vector<float> expected;
+      for (int i = first; i < first + count; ++i) {
+        std::vector<float> values(of.rows * of.cols);
+        DecodePart(Value(source.Get(name(i, projection))), of, values.data());
+        expected.insert(expected.end(), values.begin(), values.end());
+      }
+      EXPECT_EQ(Floats(part, count), expected);
+    };
+    ASSERT_EQ(experts.gate_up.parts.size(), 2);
+    expect(experts.gate_up.parts[0], DType::kF32, "gate_proj",
+           {begin, size, 0, 64});
+    expect(experts.gate_up.parts[1], DType::kBF16, "up_proj",
+           {begin, size, 0, 64});
+    ASSERT_EQ(experts.down.parts.size(), 1);
+    expect(experts.down.parts[0], DType::kF32, "down_proj",
+           {0, 64, begin, size});
+    EXPECT_EQ(experts.router.rows, 6);
+    EXPECT_EQ(experts.shared_gate.rows, 1);
+  }
+}
+
+TEST_F(DeviceWeightsTest, NormsOfOnePlusTheWeightAreAddedUp) {
+  TinyModel tiny;
+  tiny.architecture = "gemma3";
+  const std::string folder = ::testing::TempDir() + "norms";
+  testing::WriteHuggingFaceFolder(tiny, folder);
+  const ModelFiles model = Value(OpenModel(folder));
+  ASSERT_TRUE(model.config.norm_offset);
+  const auto weights = Load(model);
+  for (const auto& [name, found] :
+       {std::pair{"post_feedforward_layernorm",
+                  weights->layers[1].mlp_post_norm},
+        {"self_attn.k_norm", weights->layers[1].k_norm}}) {
+    const Tensor norm = Value(model.tensors->Get(LayerTensorName(1, name)));
+    std::vector<float> expected(norm.shape[0]);
+    DecodePart(norm, WholeOf(norm), expected.data());
+    for (float& value : expected) value += 1;
+    EXPECT_EQ(std::vector<float>(found, found + expected.size()), expected);
   }
 }
 

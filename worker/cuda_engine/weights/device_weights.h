@@ -8,13 +8,29 @@
 
 #include "kernels/cuda/product_args.h"
 #include "worker/checkpoint/tensor_source.h"
-#include "worker/cuda_engine/device_matrix.h"
+#include "worker/cuda_engine/weights/device_matrix.h"
 #include "worker/device/cuda_stream.h"
 #include "worker/device/device_arena.h"
 #include "worker/model_spec/model_config.h"
 #include "worker/model_spec/shard.h"
 
 namespace lockstep {
+
+// Of a mixture of experts: the rank's slices, all of the router; null where the
+// model has none.
+struct DeviceExperts {
+  cuda::StoredMatrix router;           // [num_experts, hidden]
+  const float* choice_bias = nullptr;  // [num_experts]
+  // Of the rank's experts: a part is that of the first one, below which those
+  // of the others lie. Where an expert's is of another type than the first's,
+  // all are decoded to F32.
+  DeviceMatrix gate_up;  // [2·intermediate, hidden]
+  DeviceMatrix down;     // [hidden, intermediate]
+  // Of the expert that all tokens go through.
+  DeviceMatrix shared_gate_up;
+  DeviceMatrix shared_down;
+  cuda::StoredMatrix shared_gate;  // [1, hidden]
+};
 
 // One rank's slice of a decoder layer; null where the model has none.
 struct DeviceLayer {
@@ -29,6 +45,7 @@ struct DeviceLayer {
   const float* mlp_post_norm = nullptr;  // [hidden]
   DeviceMatrix gate_up;                  // [2·intermediate, hidden]
   DeviceMatrix down;                     // [hidden, intermediate]
+  DeviceExperts experts;                 // in the place of these two
 };
 
 // One rank's weights in device memory: matrices as they are stored, vectors in

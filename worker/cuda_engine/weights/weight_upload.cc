@@ -1,4 +1,4 @@
-#include "worker/cuda_engine/weight_upload.h"
+#include "worker/cuda_engine/weights/weight_upload.h"
 
 #include <glog/logging.h>
 

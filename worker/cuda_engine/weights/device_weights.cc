@@ -1,4 +1,4 @@
-#include "worker/cuda_engine/device_weights.h"
+#include "worker/cuda_engine/weights/device_weights.h"
 
 #include <absl/strings/string_view.h>
 
@@ -10,7 +10,7 @@
 #include "common/status_macros.h"
 #include "kernels/weights/dtype.h"
 #include "worker/checkpoint/tensor_part.h"
-#include "worker/cuda_engine/weight_upload.h"
+#include "worker/cuda_engine/weights/weight_upload.h"
 #include "worker/device/device_layout.h"
 #include "worker/model_spec/tensor_names.h"
 #include "worker/weights/rank_parts.h"
@@ -80,8 +80,33 @@ class Planner {
     }
     LOCKSTEP_RETURN_IF_ERROR(PlanHeadNorms(i, layer));
     LOCKSTEP_RETURN_IF_ERROR(Plan({parts_.O(i)}, &layer->o));
+    if (config_.layers[i].has_experts) return PlanExperts(i, &layer->experts);
     LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.GateUp(i), &layer->gate_up));
     return Plan({parts_.Down(i)}, &layer->down);
+  }
+
+  absl::Status PlanExperts(int i, DeviceExperts* experts) {
+    LOCKSTEP_RETURN_IF_ERROR(Plan(parts_.Router(i), &experts->router));
+    if (config_.experts.choice_bias) {
+      const std::string name = RouterBiasName(i, config_.names);
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor bias, source_.Get(name));
+      LOCKSTEP_RETURN_IF_ERROR(PlanVector({{name, WholeOf(bias)}}, /*added=*/0,
+                                          &experts->choice_bias));
+    }
+    std::vector<std::vector<NamedPart>> gate_up, down;
+    for (int n = shard_.expert_begin; n < shard_.expert_end; ++n) {
+      gate_up.push_back(parts_.ExpertGateUp(i, n));
+      down.push_back({parts_.ExpertDown(i, n)});
+    }
+    LOCKSTEP_RETURN_IF_ERROR(PlanEach(gate_up, &experts->gate_up));
+    LOCKSTEP_RETURN_IF_ERROR(PlanEach(down, &experts->down));
+    if (config_.experts.shared_intermediate_size == 0) return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(
+        Plan(parts_.SharedGateUp(i), &experts->shared_gate_up));
+    LOCKSTEP_RETURN_IF_ERROR(
+        Plan({parts_.SharedDown(i)}, &experts->shared_down));
+    if (!config_.experts.shared_gate) return absl::OkStatus();
+    return Plan(parts_.SharedGate(i), &experts->shared_gate);
   }
 
   // Of each head, or those of the rank's heads where the projections are
@@ -108,40 +133,71 @@ class Planner {
             {.rows = 1, .col_begin = begin * dim, .cols = (end - begin) * dim}};
   }
 
-  // Neighbours of one type become one part.
   absl::Status Plan(const std::vector<NamedPart>& below_each_other,
                     DeviceMatrix* matrix) {
-    matrix->parts.reserve(below_each_other.size());  // addresses stay
-    for (const auto& [name, part] : below_each_other) {
-      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(name));
-      const DType type = tensor.type;
-      if (matrix->parts.empty() || matrix->parts.back().type != type) {
-        matrix->parts.push_back(
-            {.type = type, .cols = static_cast<int>(part.cols)});
+    return PlanEach({below_each_other}, matrix);
+  }
+
+  // Of several matrices of one shape, each of the same pieces below each other.
+  // Neighbours of one type become one part, of which the first matrix has its
+  // rows above those of the second.
+  absl::Status PlanEach(const std::vector<std::vector<NamedPart>>& matrices,
+                        DeviceMatrix* matrix) {
+    if (matrices.empty()) return absl::OkStatus();
+    const std::vector<NamedPart>& first = matrices[0];
+    matrix->parts.reserve(first.size());  // addresses stay
+    for (size_t i = 0, end; i < first.size(); i = end) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const DType type, TypeOf(matrices, i));
+      for (end = i + 1; end < first.size(); ++end) {
+        LOCKSTEP_ASSIGN_OR_RETURN(const DType other, TypeOf(matrices, end));
+        if (other != type) break;
       }
-      AddPiece(tensor, part, &matrix->parts.back());
+      matrix->parts.push_back(
+          {.type = type, .cols = static_cast<int>(first[i].part.cols)});
+      cuda::StoredMatrix& part = matrix->parts.back();
+      for (const std::vector<NamedPart>& pieces : matrices) {
+        for (size_t piece = i; piece < end; ++piece) {
+          LOCKSTEP_RETURN_IF_ERROR(AddPiece(pieces[piece], &part));
+        }
+      }
+      AddToLayout(&part);
+      part.rows /= static_cast<int>(matrices.size());
     }
-    for (cuda::StoredMatrix& part : matrix->parts) AddToLayout(&part);
     return absl::OkStatus();
+  }
+
+  // Of piece `i` of all matrices; F32 where they differ.
+  absl::StatusOr<DType> TypeOf(
+      const std::vector<std::vector<NamedPart>>& matrices, size_t i) const {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor first,
+                              source_.Get(matrices[0][i].name));
+    for (const std::vector<NamedPart>& pieces : matrices) {
+      LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor,
+                                source_.Get(pieces[i].name));
+      if (tensor.type != first.type) return DType::kF32;
+    }
+    return first.type;
   }
 
   absl::Status Plan(const NamedPart& rows, cuda::StoredMatrix* matrix) {
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(rows.name));
     matrix->type = tensor.type;
     matrix->cols = static_cast<int>(rows.part.cols);
-    AddPiece(tensor, rows.part, matrix);
+    LOCKSTEP_RETURN_IF_ERROR(AddPiece(rows, matrix));
     AddToLayout(matrix);
     return absl::OkStatus();
   }
 
-  void AddPiece(const Tensor& tensor, const TensorPart& part,
-                cuda::StoredMatrix* matrix) {
+  // Below the rows that the matrix has.
+  absl::Status AddPiece(const NamedPart& named, cuda::StoredMatrix* matrix) {
+    LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor, source_.Get(named.name));
     const size_t offset =
         matrix->rows * kernels::RowBytes(matrix->type, matrix->cols);
-    pieces_.push_back({tensor, part, matrix->type, [matrix, offset] {
+    pieces_.push_back({tensor, named.part, matrix->type, [matrix, offset] {
                          return AddressOf(matrix->data + offset);
                        }});
-    matrix->rows += static_cast<int>(part.rows);
+    matrix->rows += static_cast<int>(named.part.rows);
+    return absl::OkStatus();
   }
 
   void AddToLayout(cuda::StoredMatrix* matrix) {
