@@ -21,16 +21,17 @@ bool TakesLargest(const Sequence& sequence) {
   return sequence.sampling().temperature() == 0 && !ChangesLogits(sequence);
 }
 
-bool SamplesOnHost(const SequenceSpan& span) {
-  const Sequence& sequence = *span.sequence;
+bool SamplesWithHost(const SequenceSpan& span) {
+  const v1::ResolvedSampling& sampling = span.sequence->sampling();
+  size_t adjustments = sampling.bias_token_ids_size();
+  if (sampling.min_tokens() > 0) adjustments += sampling.stop_token_ids_size();
   return span.samples &&
-         (!TakesLargest(sequence) || sequence.request().grammar() != 0 ||
-          sequence.sampling().logprobs_plus_one() != 0);
+         (span.sequence->request().grammar() != 0 || HasPenalties(sampling) ||
+          adjustments > kMostDeviceAdjustments);
 }
 
 bool NeedsHost(const SequenceSpan& span) {
-  return span.sequence->is_embedded() || SamplesOnHost(span) ||
-         span.prompt_logits_begin < span.prompt_logits_end;
+  return span.sequence->is_embedded() || SamplesWithHost(span);
 }
 
 }  // namespace lockstep

@@ -1,15 +1,21 @@
 #pragma once
 
+#include <cstddef>
+
 #include "proto/sampling.pb.h"
 #include "worker/core/sequence.h"
 #include "worker/core/step_plan.h"
 
 namespace lockstep {
 
-// What of a step is left to the host by a device that chooses the largest of a
-// row of logits, and nothing else. Such a step is committed before another one
-// is launched: docs/overlap.md. Functions of the plan and its sequences alone,
-// so scheduler and engine agree on it, on every rank.
+// What of a step is left to the host by a device that chooses tokens, and
+// scores them. Such a step is committed before another one is launched:
+// docs/overlap.md. Functions of the plan and its sequences alone, so scheduler
+// and engine agree on it, on every rank.
+
+// Such a device has room for so many ids of each sequence that have a bias, or
+// stop it and must not come yet.
+inline constexpr size_t kMostDeviceAdjustments = 4096;
 
 bool HasPenalties(const v1::ResolvedSampling& sampling);
 
@@ -23,12 +29,12 @@ bool ChangesLogits(const Sequence& sequence);
 // logits as they are.
 bool TakesLargest(const Sequence& sequence);
 
-// Whether the token that the span samples is more than that, or its
-// log-probabilities are wanted.
-bool SamplesOnHost(const SequenceSpan& span);
+// Whether the host has a part in the token that the span samples: it counts
+// those before for penalties, finds the grammar's mask, or samples where the
+// device may have no room. Does not change while the sequence runs.
+bool SamplesWithHost(const SequenceSpan& span);
 
-// Whether the host makes anything of the span: a token, log-probabilities, an
-// embedding.
+// Whether it has a part in the span: that, or an embedding.
 bool NeedsHost(const SequenceSpan& span);
 
 }  // namespace lockstep

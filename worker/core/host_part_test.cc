@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -17,25 +18,44 @@ std::shared_ptr<v1::AddRequest> Greedy() {
   return request;
 }
 
-TEST(HostPart, OfAPlainGreedyTokenIsNothing) {
-  const Sequence sequence({1, 0}, Greedy());
-  EXPECT_TRUE(TakesLargest(sequence));
-  SequenceSpan span = {.sequence = &sequence, .count = 1, .samples = true};
-  EXPECT_FALSE(NeedsHost(span));
-  span.prompt_logits_end = 1;
-  EXPECT_TRUE(NeedsHost(span));
-  EXPECT_FALSE(SamplesOnHost(span));
+using Change = std::function<void(v1::AddRequest&)>;
+
+void AddBiases(v1::AddRequest& add, size_t count) {
+  for (size_t id = 0; id < count; ++id) {
+    add.mutable_sampling()->add_bias_token_ids(id);
+    add.mutable_sampling()->add_bias_values(1);
+  }
 }
 
-TEST(HostPart, IsWhateverElseIsMadeOfLogits) {
-  const std::function<void(v1::AddRequest&)> kChanges[] = {
+TEST(HostPart, IsNothingOfWhatTheDeviceKnowsAllOf) {
+  const Change kChanges[] = {
+      [](auto&) {},
       [](auto& add) { add.mutable_sampling()->set_temperature(0.5); },
+      [](auto& add) { AddBiases(add, kMostDeviceAdjustments); },
+      [](auto& add) { add.mutable_sampling()->set_min_tokens(1); },
+      [](auto& add) { add.mutable_sampling()->set_logprobs_plus_one(1); }};
+  for (const auto& change : kChanges) {
+    const auto request = Greedy();
+    change(*request);
+    const Sequence sequence({1, 0}, request);
+    SequenceSpan span = {.sequence = &sequence, .count = 1, .samples = true};
+    EXPECT_FALSE(NeedsHost(span)) << request->ShortDebugString();
+    span.prompt_logits_end = 1;
+    EXPECT_FALSE(NeedsHost(span)) << request->ShortDebugString();
+  }
+}
+
+TEST(HostPart, IsWhatDependsOnTokensBeforeOrHasNoRoom) {
+  const Change kChanges[] = {
       [](auto& add) { add.mutable_sampling()->set_repetition_penalty(2); },
       [](auto& add) { add.mutable_sampling()->set_presence_penalty(1); },
       [](auto& add) { add.mutable_sampling()->set_frequency_penalty(1); },
-      [](auto& add) { add.mutable_sampling()->add_bias_token_ids(1); },
-      [](auto& add) { add.mutable_sampling()->set_min_tokens(1); },
-      [](auto& add) { add.mutable_sampling()->set_logprobs_plus_one(1); },
+      [](auto& add) { AddBiases(add, kMostDeviceAdjustments + 1); },
+      [](auto& add) {
+        AddBiases(add, kMostDeviceAdjustments);
+        add.mutable_sampling()->set_min_tokens(1);
+        add.mutable_sampling()->add_stop_token_ids(1);
+      },
       [](auto& add) { add.set_grammar(1); }};
   for (const auto& change : kChanges) {
     const auto request = Greedy();
@@ -49,7 +69,7 @@ TEST(HostPart, IsWhateverElseIsMadeOfLogits) {
   }
 }
 
-TEST(HostPart, EndsWithMinTokens) {
+TEST(TakesLargest, AfterMinTokens) {
   const auto request = Greedy();
   request->mutable_sampling()->set_min_tokens(1);
   Sequence sequence({1, 0}, request);

@@ -77,7 +77,7 @@ class CudaDecoder {
   int logits_stride() const {
     return parts_.shard->size * parts_.shard->vocab_rows;
   }
-  const float* logits() const {
+  float* logits() const {
     return parts_.shard->size == 1 ? parts_.activations->gathered
                                    : parts_.activations->logits;
   }

@@ -19,6 +19,7 @@
 #include "worker/cuda_engine/cuda_model.h"
 #include "worker/cuda_engine/cuda_workspace.h"
 #include "worker/cuda_engine/device_kv_pages.h"
+#include "worker/cuda_engine/sampling/device_sampler.h"
 #include "worker/cuda_engine/weights/device_weights.h"
 #include "worker/device/cuda_event.h"
 #include "worker/engine/batch_builder.h"
@@ -68,10 +69,11 @@ class TypedEngine final : public CudaEngine {
                {.max_spans = options.max_sequences,
                 .vocab_size = static_cast<size_t>(config.vocab_size),
                 .has_thread = options.has_mask_thread}) {
-    sampled_rows_.reserve(options.max_logits_rows);
-    places_.reserve(options.max_logits_rows);
     for (Flight& flight : flights_) {
       flight.rows.reserve(options.max_sequences);
+      flight.plan.spans.reserve(options.max_sequences);
+      flight.host_rows.reserve(options.max_logits_rows);
+      flight.places.reserve(options.max_logits_rows);
     }
   }
 
@@ -123,8 +125,8 @@ class TypedEngine final : public CudaEngine {
     ++in_flight_;
     batch_builder_.Build(plan);
     Describe(plan, &flight);
-    if (flight.is_hosts) masks_.Begin(plan);
-    LOCKSTEP_RETURN_IF_ERROR(Enqueue(plan, before, flight));
+    masks_.Begin(plan);
+    LOCKSTEP_RETURN_IF_ERROR(Enqueue(plan, before, &flight));
     return flight.has_run->Record(stream_->handle());
   }
 
@@ -135,13 +137,8 @@ class TypedEngine final : public CudaEngine {
     LOCKSTEP_RETURN_IF_ERROR(collective_ == nullptr
                                  ? flight.has_run->Synchronize()
                                  : collective_->Await(*flight.has_run));
-    absl::Status status;
-    if (flight.is_hosts) {
-      status = FinishOnHost(flight, result);
-      masks_.End();
-    } else {
-      TakeChosen(flight, result);
-    }
+    const absl::Status status = Finish(flight, result);
+    if (flight.is_hosts) masks_.End();
     oldest_ = (oldest_ + 1) % kFlights;
     --in_flight_;
     is_busy_ = in_flight_ > 0;
@@ -157,14 +154,17 @@ class TypedEngine final : public CudaEngine {
   // before it has run, but for those that the host has a part of: that step is
   // the newest, and is retired before anything else happens to them.
   struct Flight {
-    // Of each span, where in the best ids its token is; -1: it samples none.
+    // Of each span, where in the ids its token is; -1: it samples none.
     std::vector<int> rows;
     bool is_hosts = false;  // in part
-    StepPlan plan;          // then; other sequences are null
+    StepPlan plan;          // without sequences, but of what the host has
+    // Those that the host samples, and which of all rows they are.
+    std::vector<LogitsRow> host_rows;
+    std::vector<int> places;
     std::unique_ptr<CudaEvent> has_run;
   };
 
-  static constexpr int kFlights = 2;
+  static constexpr int kFlights = CudaWorkspace<T>::kFlights;
 
   // After the batch is built.
   void Describe(const StepPlan& plan, Flight* flight) {
@@ -176,7 +176,6 @@ class TypedEngine final : public CudaEngine {
     flight->is_hosts =
         observer_ != nullptr ||
         std::any_of(plan.spans.begin(), plan.spans.end(), NeedsHost);
-    if (!flight->is_hosts) return;
     flight->plan = plan;
     for (SequenceSpan& span : flight->plan.spans) {
       if (observer_ == nullptr && !NeedsHost(span)) span.sequence = nullptr;
@@ -185,7 +184,7 @@ class TypedEngine final : public CudaEngine {
 
   // Puts all of a step on the stream.
   absl::Status Enqueue(const StepPlan& plan, const Flight* before,
-                       const Flight& flight) {
+                       Flight* flight) {
     absl::Span<const int> rows_before;
     if (before != nullptr) rows_before = before->rows;
     LOCKSTEP_RETURN_IF_ERROR(workspace_.batch().Stage(
@@ -193,44 +192,48 @@ class TypedEngine final : public CudaEngine {
     const int rows = batch_builder_.rows().size();
     LOCKSTEP_RETURN_IF_ERROR(
         decoder_->Launch(workspace_.batch(), rows, pages_->layers()));
-    LOCKSTEP_RETURN_IF_ERROR(CopyBestIds(flight));
-    if (!flight.is_hosts) return absl::OkStatus();
-    LOCKSTEP_RETURN_IF_ERROR(CopyLogits(plan));
+    LOCKSTEP_RETURN_IF_ERROR(ChooseTokens(plan, flight));
     return CopyHiddenStates(plan);
   }
 
-  uint32_t* BestIds(const Flight& flight) const {
-    return workspace_.host_best_ids(static_cast<int>(&flight - flights_));
+  // Of the sampler's flights, and of the ids that come to the host.
+  int NumberOf(const Flight& flight) const {
+    return static_cast<int>(&flight - flights_);
   }
 
-  absl::Status CopyBestIds(const Flight& flight) {
-    const size_t rows = batch_builder_.rows().size();
-    if (rows == 0) return absl::OkStatus();
-    return stream_->CopyToHost(BestIds(flight),
-                               AddressOf(workspace_.activations().best_ids),
-                               rows * sizeof(uint32_t));
-  }
-
-  // The logits of the rows that the host samples or shows.
-  absl::Status CopyLogits(const StepPlan& plan) {
+  // On the device, where the next step reads them; for the rest brings logits
+  // to the host. The observer sees them before anything masks them.
+  absl::Status ChooseTokens(const StepPlan& plan, Flight* flight) {
     const absl::Span<const LogitsRow> rows = batch_builder_.rows();
-    sampled_rows_.clear();
-    places_.clear();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const bool is_chosen =
-          !rows[i].is_prompt && !SamplesOnHost(plan.spans[rows[i].span]);
-      if (!is_chosen) {
-        sampled_rows_.push_back(rows[i]);
-        places_.push_back(static_cast<int>(i));
-      }
-      if (is_chosen && !observer_) continue;
-      const float* const logits =
-          decoder_->logits() + i * decoder_->logits_stride();
-      LOCKSTEP_RETURN_IF_ERROR(stream_->CopyToHost(
-          workspace_.host_logits() + i * config_.vocab_size, AddressOf(logits),
-          config_.vocab_size * sizeof(float)));
+    uint32_t* const ids = workspace_.activations().best_ids;
+    DeviceSampler& sampler = workspace_.sampler();
+    const int number = NumberOf(*flight);
+    for (size_t i = 0; observer_ && i < rows.size(); ++i) {
+      LOCKSTEP_RETURN_IF_ERROR(CopyLogits(i));
     }
-    return absl::OkStatus();
+    LOCKSTEP_RETURN_IF_ERROR(sampler.Launch(
+        number, plan, rows, {decoder_->logits(), decoder_->logits_stride()},
+        ids, &masks_, stream_));
+    flight->host_rows.clear();
+    flight->places.clear();
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (sampler.Takes(number, static_cast<int>(i))) continue;
+      CHECK(flight->plan.spans[rows[i].span].sequence != nullptr)
+          << "the device has no room for what it must choose";
+      flight->host_rows.push_back(rows[i]);
+      flight->places.push_back(static_cast<int>(i));
+      if (!observer_) LOCKSTEP_RETURN_IF_ERROR(CopyLogits(i));
+    }
+    if (rows.empty()) return absl::OkStatus();
+    return stream_->CopyToHost(workspace_.host_ids(number), AddressOf(ids),
+                               rows.size() * sizeof(uint32_t));
+  }
+
+  absl::Status CopyLogits(size_t row) {
+    return stream_->CopyToHost(
+        workspace_.host_logits() + row * config_.vocab_size,
+        AddressOf(decoder_->logits() + row * decoder_->logits_stride()),
+        config_.vocab_size * sizeof(float));
   }
 
   // Of all tokens, where the plan embeds a sequence.
@@ -246,30 +249,16 @@ class TypedEngine final : public CudaEngine {
         size_t{1} * plan.num_tokens * config_.hidden_size * sizeof(float));
   }
 
-  // The result of a step of which nothing is left to the host.
-  void TakeChosen(const Flight& flight, StepResult* result) const {
-    result->spans.resize(flight.rows.size());
-    for (size_t i = 0; i < flight.rows.size(); ++i) {
-      SpanResult& out = result->spans[i];
-      const int row = flight.rows[i];
-      out.token = row < 0 ? 0 : BestIds(flight)[row];
-      out.logprobs.clear();
-      out.prompt_logprobs.clear();
-    }
-  }
-
-  absl::Status FinishOnHost(const Flight& flight, StepResult* result) {
+  // Of a step that has run.
+  absl::Status Finish(const Flight& flight, StepResult* result) {
     if (observer_) ShowLogits(flight.plan);
-    const auto logits_of = [this](int row, absl::Span<float> /*room*/) {
-      return LogitsAt(places_[row]);
+    const auto logits_of = [&](int row, absl::Span<float> /*room*/) {
+      return LogitsAt(flight.places[row]);
     };
-    row_sampler_.Sample(flight.plan, sampled_rows_, logits_of, &masks_, result);
-    for (size_t i = 0; i < flight.rows.size(); ++i) {
-      const SequenceSpan& span = flight.plan.spans[i];
-      const bool is_hosts = span.sequence != nullptr && SamplesOnHost(span);
-      if (flight.rows[i] < 0 || is_hosts) continue;
-      result->spans[i].token = BestIds(flight)[flight.rows[i]];
-    }
+    row_sampler_.Sample(flight.plan, flight.host_rows, logits_of, &masks_,
+                        result);
+    const int number = NumberOf(flight);
+    workspace_.sampler().Finish(number, workspace_.host_ids(number), result);
     const auto hidden_states_of = [this](int first, int /*count*/) {
       return workspace_.host_hidden_states() +
              size_t{1} * first * config_.hidden_size;
@@ -303,10 +292,6 @@ class TypedEngine final : public CudaEngine {
   Pooler pooler_;
   StepMasks masks_;
   LogitsObserver observer_;
-  // Of the newest step, where it is the host's in part: the rows that the host
-  // samples, and which of all they are.
-  std::vector<LogitsRow> sampled_rows_;
-  std::vector<int> places_;
 
   Flight flights_[kFlights];
   int oldest_ = 0;

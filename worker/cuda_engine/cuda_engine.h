@@ -20,12 +20,13 @@
 namespace lockstep {
 
 // The engine of one rank on a GPU: weights, KV pages and activations are in its
-// memory, and a step is a list of kernels on one stream. Greedy choices are
-// made there, and the next step reads them there; of other requests the logits
-// come back and are sampled on the host, as on the CPU.
+// memory, and a step is a list of kernels on one stream. Tokens are chosen
+// there, and the next step reads them there. Where DeviceSampler has no room
+// for a row's penalties, its logits come back and are sampled on the host, as
+// on the CPU.
 //
-// Two steps may be in flight, but none beside one that the host has a part of:
-// see NeedsHost and SchedulerOptions::host_samples.
+// Two steps may be in flight, but none launched behind one that the host has a
+// part of: see NeedsHost and SchedulerOptions::host_samples.
 //
 //   LOCKSTEP_ASSIGN_OR_RETURN(
 //       auto engine, CudaEngine::Create(model, shard, options, pool, stream,

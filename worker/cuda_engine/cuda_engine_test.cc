@@ -223,6 +223,43 @@ TEST(CudaEngine, SamplesWhatTheHostSamplesOfTheSameLogits) {
   EXPECT_EQ(result.spans[3].logprobs[0].top_size(), 2);
 }
 
+// Biases of all ids take all the room there is.
+TEST(CudaEngine, TheHostSamplesWhatTheDeviceHasNoRoomFor) {
+  TinyModel tiny = Qwen3();
+  tiny.vocab_size = 20000;
+  const ModelFiles model = Write(tiny);
+  TestGpu gpu;
+  const auto group = MakeGroup(&gpu, model);
+  Request biased(0, Tokens(3, 3)), one_more(1, Tokens(4, 4));
+  for (Request* request : {&biased, &one_more}) {
+    v1::ResolvedSampling* sampling = request->proto->mutable_sampling();
+    sampling->set_temperature(1);
+    sampling->set_logprobs_plus_one(1);
+    const int biases = request == &biased ? tiny.vocab_size : 1;
+    for (int id = 0; id < biases; ++id) {
+      sampling->add_bias_token_ids(id);
+      sampling->add_bias_values(id % 7);
+    }
+  }
+  const StepPlan plan = PlanOf({&biased, &one_more});
+  StepResult unseen, result;
+  ASSERT_TRUE(group->Execute(plan, &unseen).ok());
+  std::vector<uint32_t> expected;
+  group->engine(0).set_logits_observer(
+      [&](const SequenceSpan& span, int, absl::Span<const float> logits) {
+        Sampler sampler(model.config.vocab_size);
+        expected.push_back(sampler.Sample(logits, *span.sequence));
+      });
+  ASSERT_TRUE(group->Execute(plan, &result).ok());
+  ASSERT_EQ(expected.size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(result.spans[i].token, expected[i]) << i;
+    EXPECT_EQ(unseen.spans[i].token, expected[i]) << i;
+    ASSERT_EQ(result.spans[i].logprobs.size(), 1);
+    EXPECT_EQ(result.spans[i].logprobs[0].token().token_id(), expected[i]);
+  }
+}
+
 TEST(CudaEngine, EmbedsAsTheEngineOfTheCpuDoes) {
   const ModelFiles model = Write(Qwen3());
   TestGpu gpu;

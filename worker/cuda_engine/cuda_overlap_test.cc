@@ -67,6 +67,7 @@ class CudaOverlapTest : public ::testing::Test {
 
   struct Run {
     std::vector<std::vector<uint32_t>> tokens;  // of each request
+    std::vector<std::string> logprobs;          // of all, serialized
     int num_overlapped = 0;  // steps that read a token on the device
   };
   Run RunRequests(int size, int steps_in_flight);
@@ -81,16 +82,19 @@ std::vector<uint32_t> Tokens(int count, int seed) {
   return tokens;
 }
 
-// Most are chosen on the device, some drawn or scored by the host; some end by
-// a stop id.
+// Of each kind that the device chooses alone, and some whose penalties the host
+// counts; some end by a stop id.
 v1::AddRequest RequestOf(int number) {
   v1::AddRequest request =
       MakeRequest(Tokens(1 + number * 5 % 19, number), 6 + number % 9);
   v1::ResolvedSampling& sampling = *request.mutable_sampling();
-  sampling.set_temperature(number % 6 == 5 ? 1 : 0);
+  sampling.set_temperature(number % 3 == 0 ? 0 : 1);
   sampling.set_seed(number);
-  if (number % 6 == 2) sampling.set_logprobs_plus_one(2);
+  if (number % 3 == 1) sampling.set_top_k(50);
+  if (number % 4 == 2) sampling.set_logprobs_plus_one(2);
+  if (number % 4 == 3) sampling.set_prompt_logprobs_plus_one(2);
   if (number % 6 == 4) sampling.set_min_tokens(3);
+  if (number % 6 == 5) sampling.set_frequency_penalty(1);
   for (uint32_t id = number % 3; id < 500; id += 23) {
     sampling.add_stop_token_ids(id);
   }
@@ -124,7 +128,13 @@ CudaOverlapTest::Run CudaOverlapTest::RunRequests(int size,
   }
   for (uint64_t request = 1; request <= kRequests; ++request) {
     if (request == kAborted) continue;  // how far it came does not matter
-    run.tokens.push_back(driver.outputs().of({.request = request}).tokens);
+    const auto& output = driver.outputs().of({.request = request});
+    run.tokens.push_back(output.tokens);
+    for (const auto* of : {&output.prompt_logprobs, &output.logprobs}) {
+      for (const v1::PositionLogprobs& logprobs : *of) {
+        run.logprobs.push_back(logprobs.SerializeAsString());
+      }
+    }
   }
   return run;
 }
@@ -135,21 +145,25 @@ TEST_F(CudaOverlapTest, GivesTheSameTokens) {
     Dawdle(0, 0);
     const Run alone = RunRequests(size, /*steps_in_flight=*/1);
     EXPECT_EQ(alone.num_overlapped, 0);
+    EXPECT_GT(alone.logprobs.size(), 30);
     for (const int seed : {1, 2}) {
       SCOPED_TRACE(seed);
       Dawdle(seed, /*most_us=*/50);
       const Run overlapped = RunRequests(size, /*steps_in_flight=*/2);
       EXPECT_EQ(overlapped.tokens, alone.tokens);
+      EXPECT_EQ(overlapped.logprobs, alone.logprobs);
       EXPECT_GT(overlapped.num_overlapped, 3);
     }
   }
 }
 
-// A sequence of its own pages.
+// A sequence of its own pages, drawn and scored.
 std::unique_ptr<Sequence> SequenceOf(int number, int num_tokens) {
   auto request = std::make_shared<v1::AddRequest>(
       MakeRequest(Tokens(num_tokens, 7 * number), 9));
-  request->mutable_sampling()->set_temperature(0);
+  request->mutable_sampling()->set_temperature(1);
+  request->mutable_sampling()->set_seed(number);
+  request->mutable_sampling()->set_logprobs_plus_one(3);
   auto sequence =
       std::make_unique<Sequence>(SequenceId{uint64_t(number), 0}, request);
   for (int i = 0; i < 8; ++i) {
@@ -167,6 +181,14 @@ StepPlan PlanOf(std::vector<SequenceSpan> spans) {
     ++plan.num_logits_rows;
   }
   return plan;
+}
+
+void ExpectSame(const SpanResult& found, const SpanResult& expected) {
+  EXPECT_EQ(found.token, expected.token);
+  ASSERT_EQ(found.logprobs.size(), 1);
+  EXPECT_EQ(found.logprobs[0].token().token_id(), expected.token);
+  EXPECT_EQ(found.logprobs[0].SerializeAsString(),
+            expected.logprobs[0].SerializeAsString());
 }
 
 // The host is done with a step, and has launched the next, before the device
@@ -203,11 +225,11 @@ TEST_F(CudaOverlapTest, LaunchesTheNextStepBeforeTheDeviceHasBegunTheFirst) {
   gpu_.fake()->Hold(false);
   ASSERT_TRUE(group->Retire(&result).ok());
   ASSERT_EQ(result.spans.size(), 2);
-  EXPECT_EQ(result.spans[0].token, first.spans[0].token);
-  EXPECT_EQ(result.spans[1].token, first.spans[1].token);
+  ExpectSame(result.spans[0], first.spans[0]);
+  ExpectSame(result.spans[1], first.spans[1]);
   ASSERT_TRUE(group->Retire(&result).ok());
   ASSERT_EQ(result.spans.size(), 1);
-  EXPECT_EQ(result.spans[0].token, second.spans[0].token);
+  ExpectSame(result.spans[0], second.spans[0]);
 }
 
 TEST_F(CudaOverlapTest, MayEndWithStepsInFlight) {

@@ -7,10 +7,25 @@
 
 #include "common/status_macros.h"
 #include "kernels/cuda/cuda_types.h"
+#include "worker/core/host_part.h"
 #include "worker/layers/rope_table.h"
 
 namespace lockstep {
 namespace {
+
+template <typename T>
+DeviceSampler::Limits SamplerLimits(
+    const ModelConfig& config,
+    const typename CudaWorkspace<T>::Limits& limits) {
+  const auto adjustments = static_cast<int>(
+      limits.sequences *
+      std::min<size_t>(kMostDeviceAdjustments, config.vocab_size));
+  return {.vocab_size = config.vocab_size,
+          .sequences = limits.sequences,
+          .logits_rows = limits.logits_rows,
+          .adjustments = std::max(adjustments, config.vocab_size),
+          .flights = CudaWorkspace<T>::kFlights};
+}
 
 template <typename T>
 StagedBatch::Limits BatchLimits(
@@ -56,7 +71,8 @@ CudaWorkspace<T>::CudaWorkspace(const ModelConfig& config, const Shard& shard,
       activations_(config, shard,
                    {.tokens = limits.tokens, .logits_rows = limits.logits_rows},
                    &layout_),
-      batch_(BatchLimits<T>(config, shard, limits), &layout_) {
+      batch_(BatchLimits<T>(config, shard, limits), &layout_),
+      sampler_(SamplerLimits<T>(config, limits), &layout_) {
   AddRope(config.rope, limits.positions, &layout_, &rope_.usual);
   if (HasLocalRope(config)) {
     AddRope(config.local_rope, limits.positions, &layout_, &rope_.local);
@@ -70,13 +86,14 @@ absl::Status CudaWorkspace<T>::Allocate(CudaStream* stream) {
       arena_, DeviceArena::Create(device, "workspaces", layout_.bytes()));
   LOCKSTEP_RETURN_IF_ERROR(layout_.PlaceIn(arena_.get()));
   LOCKSTEP_RETURN_IF_ERROR(batch_.AllocatePinned(device));
+  LOCKSTEP_RETURN_IF_ERROR(sampler_.AllocatePinned(device));
   const size_t rows = limits_.logits_rows, tokens = limits_.tokens;
   LOCKSTEP_ASSIGN_OR_RETURN(
       logits_, PinnedMemory::Allocate(
                    device, rows * config_.vocab_size * sizeof(float)));
-  for (auto& best_ids : best_ids_) {
+  for (auto& ids : ids_) {
     LOCKSTEP_ASSIGN_OR_RETURN(
-        best_ids, PinnedMemory::Allocate(device, rows * sizeof(uint32_t)));
+        ids, PinnedMemory::Allocate(device, rows * sizeof(uint32_t)));
   }
   LOCKSTEP_ASSIGN_OR_RETURN(
       hidden_states_,
@@ -113,8 +130,8 @@ float* CudaWorkspace<T>::host_logits() const {
 }
 
 template <typename T>
-uint32_t* CudaWorkspace<T>::host_best_ids(int flight) const {
-  return static_cast<uint32_t*>(best_ids_[flight]->data());
+uint32_t* CudaWorkspace<T>::host_ids(int flight) const {
+  return static_cast<uint32_t*>(ids_[flight]->data());
 }
 
 template <typename T>

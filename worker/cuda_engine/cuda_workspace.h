@@ -7,6 +7,7 @@
 
 #include "worker/cuda_engine/cuda_decoder.h"
 #include "worker/cuda_engine/device_activations.h"
+#include "worker/cuda_engine/sampling/device_sampler.h"
 #include "worker/cuda_engine/staged_batch.h"
 #include "worker/device/cuda_stream.h"
 #include "worker/device/device_arena.h"
@@ -18,8 +19,8 @@
 namespace lockstep {
 
 // All that a rank's steps need besides weights and KV pages: device memory for
-// activations, batch and positions, and page-locked memory for what comes back.
-// T is of the activations.
+// activations, batch and positions, and page-locked memory for what comes back,
+// of kFlights steps where these are in flight. T is of the activations.
 //
 //   CudaWorkspace<float> workspace(config, shard, limits);
 //   …workspace.bytes() are budgeted…
@@ -29,6 +30,8 @@ namespace lockstep {
 template <typename T>
 class CudaWorkspace {
  public:
+  static constexpr int kFlights = 2;
+
   struct Limits {
     int positions = 0;  // of a sequence
     int page_size = 0;
@@ -49,11 +52,12 @@ class CudaWorkspace {
   const DeviceActivations<T>& activations() const { return activations_; }
   const DeviceRopes& rope() const { return rope_; }
   StagedBatch& batch() { return batch_; }
+  DeviceSampler& sampler() { return sampler_; }
   // Of two steps in flight the host makes something of logits and hidden states
   // of one at most.
-  float* host_logits() const;                 // [logits_rows, vocab_size]
-  uint32_t* host_best_ids(int flight) const;  // [logits_rows]; flight 0 or 1
-  float* host_hidden_states() const;          // [tokens, hidden_size]
+  float* host_logits() const;            // [logits_rows, vocab_size]
+  uint32_t* host_ids(int flight) const;  // [logits_rows]
+  float* host_hidden_states() const;     // [tokens, hidden_size]
 
  private:
   absl::Status FillRope(const RopeConfig& config, const DeviceRope& rope,
@@ -64,9 +68,10 @@ class CudaWorkspace {
   DeviceLayout layout_;
   DeviceActivations<T> activations_;
   StagedBatch batch_;
+  DeviceSampler sampler_;
   DeviceRopes rope_;
   std::unique_ptr<DeviceArena> arena_;
-  std::unique_ptr<PinnedMemory> logits_, best_ids_[2], hidden_states_;
+  std::unique_ptr<PinnedMemory> logits_, ids_[kFlights], hidden_states_;
 };
 
 }  // namespace lockstep

@@ -18,8 +18,8 @@ struct SchedulerOptions {
   int max_logits_rows = 64;   // of a step, >= max_sequences
   int max_context = 0;        // tokens of a sequence, prompt and output, >= 2
   int steps_in_flight = 1;    // planned and not committed, at most 2
-  // The device chooses the largest logits alone, so a step that needs more of
-  // the host (NeedsHost) is committed before the next one is planned.
+  // A step that the device leaves to the host in part (NeedsHost) is committed
+  // before the next one is planned.
   bool host_samples = false;
 };
 

@@ -147,8 +147,7 @@ TEST_F(SchedulerOverlapTest, CommitsWhatAGrammarNeeds) {
   EXPECT_EQ(scheduler_.Plan().spans[0].token_from, -1);
 }
 
-// A device that chooses the largest logits alone, and a request that it can
-// answer beside one that it can not.
+// A request that the device can answer alone, beside one that it can not.
 TEST(SchedulerOverlapHost, CommitsWhatTheDeviceLeavesToTheHost) {
   SchedulerDriver driver({.num_pages = 40,
                           .page_size = 2,
@@ -159,12 +158,12 @@ TEST(SchedulerOverlapHost, CommitsWhatTheDeviceLeavesToTheHost) {
                           .steps_in_flight = 2,
                           .host_samples = true});
   Scheduler& scheduler = driver.scheduler();
-  v1::AddRequest plain = MakeRequest({1, 2, 3}, 9);
-  plain.mutable_sampling()->set_temperature(0);
-  driver.Add(plain);
+  driver.Add(MakeRequest({1, 2, 3}, 9));  // drawn
   scheduler.Plan();
   EXPECT_FALSE(scheduler.MustCommit());
-  driver.Add(MakeRequest({5}, 2));  // drawn
+  v1::AddRequest penalized = MakeRequest({5}, 2);
+  penalized.mutable_sampling()->set_repetition_penalty(2);
+  driver.Add(penalized);
   scheduler.Plan();
   StepResult result;
   result.spans.resize(2);
@@ -175,7 +174,7 @@ TEST(SchedulerOverlapHost, CommitsWhatTheDeviceLeavesToTheHost) {
   EXPECT_EQ(scheduler.oldest(), nullptr);
   EXPECT_EQ(scheduler.Plan().spans[0].token_from, -1);
   ASSERT_TRUE(scheduler.MustCommit());
-  scheduler.Commit(result);  // ends the drawn one
+  scheduler.Commit(result);  // ends the penalized one
   scheduler.Plan();
   EXPECT_FALSE(scheduler.MustCommit());
   EXPECT_EQ(scheduler.Plan().spans[0].token_from, 0);

@@ -36,7 +36,7 @@ class AsyncEngine final : public Engine {
     int page_size = 16;
     uint32_t vocabulary_size = 1000;
     bool has_thread = false;
-    // It chooses the largest logits alone: see NeedsHost.
+    // It leaves a part of some steps to the host: see NeedsHost.
     bool host_samples = false;
   };
   // One of `n` things, from 0. The device's alone; with a thread, called on it.

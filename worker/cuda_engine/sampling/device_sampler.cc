@@ -9,6 +9,7 @@
 #include "kernels/cuda/sampling/adjust.h"
 #include "kernels/cuda/sampling/sample.h"
 #include "proto/group.pb.h"
+#include "worker/core/host_part.h"
 #include "worker/core/sequence.h"
 #include "worker/sampling/token_mask.h"
 
@@ -80,13 +81,22 @@ absl::Status DeviceSampler::Launch(int flight, const StepPlan& plan,
                                    StepMasks* masks, CudaStream* stream) {
   Flight& of = flights_[flight];
   rows_.Clear();
-  of.places.clear();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    of.places.push_back(
-        Add(static_cast<int>(i), rows[i], plan.spans[rows[i].span], masks));
-  }
+  of.places.resize(rows.size());
+  // The host may not know all tokens of the former: the device must take them.
+  AddRows(/*need_host=*/false, plan, rows, masks, &of);
+  AddRows(/*need_host=*/true, plan, rows, masks, &of);
   of.scored = rows_.scored();
   return LaunchKernels(&of, logits, ids, stream);
+}
+
+void DeviceSampler::AddRows(bool need_host, const StepPlan& plan,
+                            absl::Span<const LogitsRow> rows, StepMasks* masks,
+                            Flight* flight) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const SequenceSpan& span = plan.spans[rows[i].span];
+    if (NeedsHost(span) != need_host) continue;
+    flight->places[i] = Add(static_cast<int>(i), rows[i], span, masks);
+  }
 }
 
 DeviceSampler::Place DeviceSampler::Add(int index, const LogitsRow& row,

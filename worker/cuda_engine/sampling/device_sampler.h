@@ -64,7 +64,8 @@ class DeviceSampler {
 
   // Whether the device chooses or scores rows[row] of the launched step. Not
   // where its sequences have more ids with penalties than there is room for:
-  // these rows, whose masks nobody has asked for, are the host's.
+  // the last of those that NeedsHost, whose masks nobody has asked for. All
+  // others are taken, if there is room for kMostDeviceAdjustments of each.
   bool Takes(int flight, int row) const {
     return flights_[flight].places[row].is_taken;
   }
@@ -90,6 +91,10 @@ class DeviceSampler {
     std::unique_ptr<PinnedMemory> scores;  // RowLogprobs [logits_rows]
   };
 
+  // The rows of spans that NeedsHost, or those of the others.
+  void AddRows(bool need_host, const StepPlan& plan,
+               absl::Span<const LogitsRow> rows, StepMasks* masks,
+               Flight* flight);
   // Of row `index`.
   Place Add(int index, const LogitsRow& row, const SequenceSpan& span,
             StepMasks* masks);

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "proto/group.pb.h"
+#include "worker/core/host_part.h"
 #include "worker/sampling/sampling_noise.h"
 
 namespace lockstep {
@@ -15,11 +16,6 @@ namespace {
 
 // What LogitAdjustments knows of a sequence, of one whose last token may not be
 // known yet.
-
-bool HasPenalties(const v1::ResolvedSampling& sampling) {
-  return sampling.repetition_penalty() != 1 ||
-         sampling.presence_penalty() != 0 || sampling.frequency_penalty() != 0;
-}
 
 bool MasksStopIds(const v1::ResolvedSampling& sampling,
                   uint32_t output_position) {
