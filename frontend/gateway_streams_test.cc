@@ -198,7 +198,23 @@ TEST_F(GatewayTest, RefusalsArriveAsTheyWereWritten) {
   }
 }
 
-TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
+class FailoverTest : public GatewayTest {
+ protected:
+  // Of a stream, which ends with this code.
+  void ExpectOneFailover(grpc::StatusCode code) {
+    grpc::ClientContext context;
+    const auto stream = stub_->Generate(&context, TextRequest());
+    v1::GenerateResponse message;
+    while (stream->Read(&message)) continue;
+    EXPECT_EQ(stream->Finish().error_code(), code);
+    const auto& trailers = context.GetServerTrailingMetadata();
+    const auto failovers = trailers.find(kFailoversTrailer);
+    ASSERT_NE(failovers, trailers.end());
+    EXPECT_EQ(failovers->second, "1");
+  }
+};
+
+TEST_F(FailoverTest, ATrailerTellsThatAnotherGroupWentOn) {
   worker_.Stop();
   WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
   worker_.model_info().set_fingerprint("bits");
@@ -211,15 +227,7 @@ TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
   });
   worker_.Start();
   WaitForHealth(grpc::health::v1::HealthCheckResponse::SERVING);
-  grpc::ClientContext context;
-  const auto stream = stub_->Generate(&context, TextRequest());
-  v1::GenerateResponse message;
-  while (stream->Read(&message)) continue;
-  ASSERT_TRUE(stream->Finish().ok());
-  const auto& trailers = context.GetServerTrailingMetadata();
-  const auto failovers = trailers.find(kFailoversTrailer);
-  ASSERT_NE(failovers, trailers.end());
-  EXPECT_EQ(failovers->second, "1");
+  ExpectOneFailover(grpc::StatusCode::OK);
 
   // Of a whole answer over HTTP it is a field of the head, of a stream a
   // comment.
@@ -234,7 +242,7 @@ TEST_F(GatewayTest, ATrailerTellsThatAnotherGroupWentOn) {
       testing::Scraped(metrics_.Text())["lockstep_gateway_failovers_total"], 3);
 }
 
-TEST_F(GatewayTest, ATrailerTellsSoWhereTheOtherGroupFails) {
+TEST_F(FailoverTest, ATrailerTellsSoWhereTheOtherGroupFails) {
   worker_.Stop();
   WaitForHealth(grpc::health::v1::HealthCheckResponse::NOT_SERVING);
   worker_.model_info().set_fingerprint("bits");
@@ -248,15 +256,7 @@ TEST_F(GatewayTest, ATrailerTellsSoWhereTheOtherGroupFails) {
   });
   worker_.Start();
   WaitForHealth(grpc::health::v1::HealthCheckResponse::SERVING);
-  grpc::ClientContext context;
-  const auto stream = stub_->Generate(&context, TextRequest());
-  v1::GenerateResponse message;
-  while (stream->Read(&message)) continue;
-  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  const auto& trailers = context.GetServerTrailingMetadata();
-  const auto failovers = trailers.find(kFailoversTrailer);
-  ASSERT_NE(failovers, trailers.end());
-  EXPECT_EQ(failovers->second, "1");
+  ExpectOneFailover(grpc::StatusCode::INVALID_ARGUMENT);
 }
 
 TEST_F(GatewayTest, BytesThatAreNoTextAreRefusedNamingTheField) {

@@ -34,10 +34,12 @@ using testing::CudaGroup;
 using testing::EngineGroup;
 using testing::HandPlannedEngine;
 using ::testing::HasSubstr;
+using testing::SomeTokens;
 using testing::TinyModel;
 
 constexpr int kNumPages = 48;
 constexpr int kPageSize = 4;
+constexpr HandPlannedEngine::Pages kPages = {kNumPages, kPageSize};
 
 CudaEngine::Options Options(Arithmetic arithmetic = Arithmetic::kStrict) {
   return {.num_pages = kNumPages,
@@ -78,33 +80,18 @@ std::unique_ptr<CudaGroup> MakeGroup(
   return *std::move(group);
 }
 
-HandPlannedEngine PlanByHand(CudaGroup* group) {
-  return HandPlannedEngine(
-      group,
-      [group](CudaEngine::LogitsObserver observer) {
-        group->engine(0).set_logits_observer(std::move(observer));
-      },
-      {.count = kNumPages, .size = kPageSize});
-}
-
-std::vector<uint32_t> Tokens(int count, int seed) {
-  std::vector<uint32_t> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back((i * 37 + seed) % 500);
-  return tokens;
-}
-
 TEST(CudaEngine, ASequencesBitsDependOnItAlone) {
   const ModelFiles model = Write(Qwen3());
   TestGpu gpu;
   for (Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
     const auto group = MakeGroup(&gpu, model, 1, arithmetic);
-    HandPlannedEngine alone = PlanByHand(group.get());
-    const int a = alone.Add(Tokens(20, 3)), b = alone.Add(Tokens(9, 7));
+    HandPlannedEngine alone = PlanByHand(group.get(), kPages);
+    const int a = alone.Add(SomeTokens(20, 3)), b = alone.Add(SomeTokens(9, 7));
     alone.Step({{a, 20}});
     alone.Step({{b, 9}});
     alone.Step({{b, 1}});
-    HandPlannedEngine mixed = PlanByHand(group.get());
-    const int c = mixed.Add(Tokens(9, 7)), d = mixed.Add(Tokens(20, 3));
+    HandPlannedEngine mixed = PlanByHand(group.get(), kPages);
+    const int c = mixed.Add(SomeTokens(9, 7)), d = mixed.Add(SomeTokens(20, 3));
     mixed.Step({{d, 7}});
     mixed.Step({{c, 9}, {d, 1}});
     mixed.Step({{d, 12}, {c, 1}});
@@ -122,8 +109,8 @@ TEST(CudaEngine, ADeviceThatDawdlesChangesNothing) {
   for (int seed : {0, 1, 2}) {
     if (seed > 0) gpu.fake()->Delay(seed, /*most_us=*/200);
     const auto group = MakeGroup(&gpu, model, /*size=*/2);
-    HandPlannedEngine engine = PlanByHand(group.get());
-    const int a = engine.Add(Tokens(11, 3));
+    HandPlannedEngine engine = PlanByHand(group.get(), kPages);
+    const int a = engine.Add(SomeTokens(11, 3));
     engine.Step({{a, 11}});
     for (int i = 0; i < 4; ++i) engine.Step({{a, 1}});
     logits.push_back(engine.logits(a));
@@ -141,11 +128,11 @@ TEST(CudaEngine, ComputesWithWeightsAsTheyAreStored) {
     tiny.tied_embeddings = type == DType::kQ8_0;
     const ModelFiles model = Write(tiny, /*gguf=*/true);
     const auto group = MakeGroup(&gpu, model);
-    HandPlannedEngine found = PlanByHand(group.get());
+    HandPlannedEngine found = PlanByHand(group.get(), kPages);
     HandPlannedEngine expected(
         model, 1, {.engine = {.num_pages = kNumPages, .page_size = kPageSize}});
     for (HandPlannedEngine* engine : {&found, &expected}) {
-      engine->Step({{engine->Add(Tokens(9, 5)), 9}});
+      engine->Step({{engine->Add(SomeTokens(9, 5)), 9}});
     }
     for (int position = 0; position < 9; ++position) {
       for (size_t i = 0; i < expected.logits(0)[position].size(); ++i) {
@@ -194,18 +181,11 @@ StepPlan PlanOf(const std::vector<Request*>& requests) {
   return plan;
 }
 
-TEST(CudaEngine, SamplesWhatTheHostSamplesOfTheSameLogits) {
-  const ModelFiles model = Write(Qwen3());
-  TestGpu gpu;
-  const auto group = MakeGroup(&gpu, model);
-  Request greedy(0, Tokens(9, 3)), drawn(1, Tokens(5, 4)),
-      penalized(2, Tokens(7, 5)), scored(3, Tokens(6, 6));
-  drawn.proto->mutable_sampling()->set_temperature(2);
-  drawn.proto->mutable_sampling()->set_seed(17);
-  penalized.proto->mutable_sampling()->set_repetition_penalty(5);
-  scored.proto->mutable_sampling()->set_logprobs_plus_one(3);
-  const StepPlan plan = PlanOf({&greedy, &drawn, &penalized, &scored});
-  StepResult unseen, result;
+// The tokens that the host samples of the logits; whether an observer sees
+// these or not.
+void ExpectTokensOfSampler(CudaGroup* group, const ModelFiles& model,
+                           const StepPlan& plan, StepResult* result) {
+  StepResult unseen;
   ASSERT_TRUE(group->Execute(plan, &unseen).ok());
   std::vector<uint32_t> expected;
   group->engine(0).set_logits_observer(
@@ -213,12 +193,27 @@ TEST(CudaEngine, SamplesWhatTheHostSamplesOfTheSameLogits) {
         Sampler sampler(model.config.vocab_size);
         expected.push_back(sampler.Sample(logits, *span.sequence));
       });
-  ASSERT_TRUE(group->Execute(plan, &result).ok());
-  ASSERT_EQ(expected.size(), 4);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(result.spans[i].token, expected[i]) << i;
+  ASSERT_TRUE(group->Execute(plan, result).ok());
+  ASSERT_EQ(expected.size(), plan.spans.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(result->spans[i].token, expected[i]) << i;
     EXPECT_EQ(unseen.spans[i].token, expected[i]) << i;
   }
+}
+
+TEST(CudaEngine, SamplesWhatTheHostSamplesOfTheSameLogits) {
+  const ModelFiles model = Write(Qwen3());
+  TestGpu gpu;
+  const auto group = MakeGroup(&gpu, model);
+  Request greedy(0, SomeTokens(9, 3)), drawn(1, SomeTokens(5, 4)),
+      penalized(2, SomeTokens(7, 5)), scored(3, SomeTokens(6, 6));
+  drawn.proto->mutable_sampling()->set_temperature(2);
+  drawn.proto->mutable_sampling()->set_seed(17);
+  penalized.proto->mutable_sampling()->set_repetition_penalty(5);
+  scored.proto->mutable_sampling()->set_logprobs_plus_one(3);
+  const StepPlan plan = PlanOf({&greedy, &drawn, &penalized, &scored});
+  StepResult result;
+  ExpectTokensOfSampler(group.get(), model, plan, &result);
   ASSERT_EQ(result.spans[3].logprobs.size(), 1);
   EXPECT_EQ(result.spans[3].logprobs[0].top_size(), 2);
 }
@@ -230,7 +225,7 @@ TEST(CudaEngine, TheHostSamplesWhatTheDeviceHasNoRoomFor) {
   const ModelFiles model = Write(tiny);
   TestGpu gpu;
   const auto group = MakeGroup(&gpu, model);
-  Request biased(0, Tokens(3, 3)), one_more(1, Tokens(4, 4));
+  Request biased(0, SomeTokens(3, 3)), one_more(1, SomeTokens(4, 4));
   for (Request* request : {&biased, &one_more}) {
     v1::ResolvedSampling* sampling = request->proto->mutable_sampling();
     sampling->set_temperature(1);
@@ -242,21 +237,12 @@ TEST(CudaEngine, TheHostSamplesWhatTheDeviceHasNoRoomFor) {
     }
   }
   const StepPlan plan = PlanOf({&biased, &one_more});
-  StepResult unseen, result;
-  ASSERT_TRUE(group->Execute(plan, &unseen).ok());
-  std::vector<uint32_t> expected;
-  group->engine(0).set_logits_observer(
-      [&](const SequenceSpan& span, int, absl::Span<const float> logits) {
-        Sampler sampler(model.config.vocab_size);
-        expected.push_back(sampler.Sample(logits, *span.sequence));
-      });
-  ASSERT_TRUE(group->Execute(plan, &result).ok());
-  ASSERT_EQ(expected.size(), 2);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(result.spans[i].token, expected[i]) << i;
-    EXPECT_EQ(unseen.spans[i].token, expected[i]) << i;
-    ASSERT_EQ(result.spans[i].logprobs.size(), 1);
-    EXPECT_EQ(result.spans[i].logprobs[0].token().token_id(), expected[i]);
+  StepResult result;
+  ExpectTokensOfSampler(group.get(), model, plan, &result);
+  ASSERT_EQ(result.spans.size(), 2);
+  for (const SpanResult& span : result.spans) {
+    ASSERT_EQ(span.logprobs.size(), 1);
+    EXPECT_EQ(span.logprobs[0].token().token_id(), span.token);
   }
 }
 
@@ -270,7 +256,8 @@ TEST(CudaEngine, EmbedsAsTheEngineOfTheCpuDoes) {
   std::vector<StepResult> results(2);
   for (Engine* engine : {static_cast<Engine*>(on_gpu.get()),
                          static_cast<Engine*>(on_cpu->get())}) {
-    Request mean(0, Tokens(9, 3)), last(1, Tokens(5, 4)), text(2, Tokens(3, 5));
+    Request mean(0, SomeTokens(9, 3)), last(1, SomeTokens(5, 4)),
+        text(2, SomeTokens(3, 5));
     mean.proto->mutable_embedding()->set_pooling(v1::MEAN);
     last.proto->mutable_embedding()->set_pooling(v1::LAST_TOKEN);
     for (Request* request : {&mean, &last}) {
@@ -298,7 +285,7 @@ TEST(CudaEngine, EachCallThatFailsIsAStatusThatNamesItAndLeavesNothing) {
   TinyModel tiny;
   tiny.num_layers = 1;
   const ModelFiles model = Write(tiny);
-  Request request(0, Tokens(5, 3));
+  Request request(0, SomeTokens(5, 3));
   const StepPlan plan = PlanOf({&request});
   const auto run = [&]() -> absl::Status {
     auto group = CudaGroup::Create(&gpu, model, 1, Options());
@@ -349,7 +336,7 @@ TEST(CudaEngine, ARankThatFailsEndsTheStepOfAll) {
   if (gpu.fake() == nullptr) GTEST_SKIP() << "a GPU is not told to fail";
   const ModelFiles model = Write(Qwen3());
   const auto group = MakeGroup(&gpu, model, /*size=*/2);
-  Request request(0, Tokens(5, 3));
+  Request request(0, SomeTokens(5, 3));
   const StepPlan plan = PlanOf({&request});
   StepResult result;
   ASSERT_TRUE(group->Execute(plan, &result).ok());

@@ -14,7 +14,6 @@
 #include "tests/testing/engine/hand_planned_engine.h"
 #include "tests/testing/tiny_model.h"
 #include "worker/cuda_engine/cuda_engine.h"
-#include "worker/device/cuda_driver.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep {
@@ -23,10 +22,13 @@ namespace {
 using kernels::Arithmetic;
 using testing::CudaGroup;
 using testing::HandPlannedEngine;
+using testing::HasDevices;
+using testing::SomeTokens;
 using testing::TinyModel;
 
 constexpr int kNumPages = 48;
 constexpr int kPageSize = 4;
+constexpr HandPlannedEngine::Pages kPages = {kNumPages, kPageSize};
 
 ModelFiles Write(const std::string& architecture) {
   TinyModel tiny;
@@ -53,30 +55,9 @@ std::unique_ptr<CudaGroup> MakeGroup(
   return *std::move(group);
 }
 
-HandPlannedEngine PlanByHand(CudaGroup* group) {
-  return HandPlannedEngine(
-      group,
-      [group](CudaEngine::LogitsObserver observer) {
-        group->engine(0).set_logits_observer(std::move(observer));
-      },
-      {.count = kNumPages, .size = kPageSize});
-}
-
-std::vector<uint32_t> Tokens(int count, int seed) {
-  std::vector<uint32_t> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back((i * 37 + seed) % 500);
-  return tokens;
-}
-
-bool HasDevices(TestGpu* gpu, int count) {
-  const auto driver = CudaDriver::Load(gpu->cuda_library());
-  EXPECT_TRUE(driver.ok()) << driver.status();
-  return driver.ok() && (*driver)->num_devices() >= count;
-}
-
 // The logits after a prefill and two decodes.
 std::vector<std::vector<float>> LogitsOf(HandPlannedEngine engine) {
-  const int a = engine.Add(Tokens(30, 5));
+  const int a = engine.Add(SomeTokens(30, 5));
   engine.Step({{a, 30}});
   engine.Step({{a, 1}});
   engine.Step({{a, 1}});
@@ -107,10 +88,10 @@ TEST(CudaModels, NormsGatesAndRotationsAreThoseOfTheCpu) {
     const auto expected = OnCpu(model);
     // Of four ranks two have the same key-value head.
     for (int size : {1, 2, 4}) {
-      if (!HasDevices(&gpu, size)) continue;
+      if (!HasDevices(gpu, size)) continue;
       SCOPED_TRACE(absl::StrCat(architecture, " on ", size));
       const auto group = MakeGroup(&gpu, model, size);
-      ExpectNear(LogitsOf(PlanByHand(group.get())), expected);
+      ExpectNear(LogitsOf(PlanByHand(group.get(), kPages)), expected);
     }
   }
 }
@@ -122,11 +103,11 @@ TEST(CudaModels, ExpertsAreThoseOfTheCpuHoweverTheyAreCut) {
   const auto expected = OnCpu(model);
   for (const bool expert_parallel : {false, true}) {
     for (int size : {1, 2, 8}) {
-      if (!HasDevices(&gpu, size)) continue;
+      if (!HasDevices(gpu, size)) continue;
       SCOPED_TRACE(
           absl::StrCat(expert_parallel ? "whole on " : "cut on ", size));
       const auto group = MakeGroup(&gpu, model, size, expert_parallel);
-      ExpectNear(LogitsOf(PlanByHand(group.get())), expected);
+      ExpectNear(LogitsOf(PlanByHand(group.get(), kPages)), expected);
     }
   }
 }
@@ -137,13 +118,13 @@ TEST(CudaModels, ATokensExpertsDoNotDependOnTheBatch) {
   const ModelFiles model = Write("qwen2moe");
   for (Arithmetic arithmetic : {Arithmetic::kStrict, Arithmetic::kFast}) {
     const auto group = MakeGroup(&gpu, model, 1, false, arithmetic);
-    HandPlannedEngine alone = PlanByHand(group.get());
-    const int a = alone.Add(Tokens(20, 3)), b = alone.Add(Tokens(9, 7));
+    HandPlannedEngine alone = PlanByHand(group.get(), kPages);
+    const int a = alone.Add(SomeTokens(20, 3)), b = alone.Add(SomeTokens(9, 7));
     for (int i = 0; i < 20; ++i) alone.Step({{a, 1}});
     alone.Step({{b, 9}});
     alone.Step({{b, 1}});
-    HandPlannedEngine mixed = PlanByHand(group.get());
-    const int c = mixed.Add(Tokens(9, 7)), d = mixed.Add(Tokens(20, 3));
+    HandPlannedEngine mixed = PlanByHand(group.get(), kPages);
+    const int c = mixed.Add(SomeTokens(9, 7)), d = mixed.Add(SomeTokens(20, 3));
     mixed.Step({{d, 7}});
     mixed.Step({{c, 9}, {d, 1}});
     mixed.Step({{d, 12}, {c, 1}});

@@ -19,13 +19,14 @@
 #include "worker/core/sequence.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
-#include "worker/device/cuda_driver.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep {
 namespace {
 
 using testing::CudaGroup;
+using testing::HasDevices;
+using testing::SomeTokens;
 
 constexpr int kNumPages = 48;
 constexpr int kPageSize = 4;
@@ -55,12 +56,6 @@ class CudaOverlapTest : public ::testing::Test {
     return *std::move(group);
   }
 
-  bool HasDevices(int count) {
-    const auto driver = CudaDriver::Load(gpu_.cuda_library());
-    EXPECT_TRUE(driver.ok()) << driver.status();
-    return driver.ok() && (*driver)->num_devices() >= count;
-  }
-
   void Dawdle(unsigned seed, int most_us) {
     if (gpu_.fake() != nullptr) gpu_.fake()->Delay(seed, most_us);
   }
@@ -76,17 +71,11 @@ class CudaOverlapTest : public ::testing::Test {
   ModelFiles model_;
 };
 
-std::vector<uint32_t> Tokens(int count, int seed) {
-  std::vector<uint32_t> tokens;
-  for (int i = 0; i < count; ++i) tokens.push_back((i * 37 + seed) % 500);
-  return tokens;
-}
-
 // Of each kind that the device chooses alone, and some whose penalties the host
 // counts; some end by a stop id.
 v1::AddRequest RequestOf(int number) {
   v1::AddRequest request =
-      MakeRequest(Tokens(1 + number * 5 % 19, number), 6 + number % 9);
+      MakeRequest(SomeTokens(1 + number * 5 % 19, number), 6 + number % 9);
   v1::ResolvedSampling& sampling = *request.mutable_sampling();
   sampling.set_temperature(number % 3 == 0 ? 0 : 1);
   sampling.set_seed(number);
@@ -141,7 +130,7 @@ CudaOverlapTest::Run CudaOverlapTest::RunRequests(int size,
 
 TEST_F(CudaOverlapTest, GivesTheSameTokens) {
   for (const int size : {1, 2}) {
-    if (!HasDevices(size)) continue;
+    if (!HasDevices(gpu_, size)) continue;
     Dawdle(0, 0);
     const Run alone = RunRequests(size, /*steps_in_flight=*/1);
     EXPECT_EQ(alone.num_overlapped, 0);
@@ -160,7 +149,7 @@ TEST_F(CudaOverlapTest, GivesTheSameTokens) {
 // A sequence of its own pages, drawn and scored.
 std::unique_ptr<Sequence> SequenceOf(int number, int num_tokens) {
   auto request = std::make_shared<v1::AddRequest>(
-      MakeRequest(Tokens(num_tokens, 7 * number), 9));
+      MakeRequest(SomeTokens(num_tokens, 7 * number), 9));
   request->mutable_sampling()->set_temperature(1);
   request->mutable_sampling()->set_seed(number);
   request->mutable_sampling()->set_logprobs_plus_one(3);

@@ -3,8 +3,10 @@
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
+#include <gtest/gtest.h>
 
 #include <thread>
+#include <utility>
 
 #include "common/status_macros.h"
 #include "worker/model_spec/shard.h"
@@ -100,6 +102,28 @@ absl::Status CudaGroup::Run(const std::function<absl::Status(int rank)>& fn) {
   }
   for (std::thread& thread : threads) thread.join();
   return first_error;
+}
+
+bool HasDevices(const TestGpu& gpu, int count) {
+  const auto driver = CudaDriver::Load(gpu.cuda_library());
+  EXPECT_TRUE(driver.ok()) << driver.status();
+  return driver.ok() && (*driver)->num_devices() >= count;
+}
+
+HandPlannedEngine PlanByHand(CudaGroup* group,
+                             const HandPlannedEngine::Pages& pages) {
+  return HandPlannedEngine(
+      group,
+      [group](CudaEngine::LogitsObserver observer) {
+        group->engine(0).set_logits_observer(std::move(observer));
+      },
+      pages);
+}
+
+std::vector<uint32_t> SomeTokens(int count, int seed) {
+  std::vector<uint32_t> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back((i * 37 + seed) % 500);
+  return tokens;
 }
 
 }  // namespace lockstep::testing

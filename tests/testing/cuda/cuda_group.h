@@ -3,12 +3,14 @@
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "kernels/threads/thread_pool.h"
 #include "tests/testing/device/test_gpu.h"
+#include "tests/testing/engine/hand_planned_engine.h"
 #include "worker/collectives/nccl_collective.h"
 #include "worker/collectives/nccl_library.h"
 #include "worker/core/step_plan.h"
@@ -70,5 +72,14 @@ class CudaGroup final : public Engine {
   kernels::ThreadPool pool_{{.num_threads = 1}};
   std::vector<Rank> ranks_;
 };
+
+bool HasDevices(const TestGpu& gpu, int count);
+
+// Sees the logits of rank 0. `group`, of so many pages, must outlive it.
+HandPlannedEngine PlanByHand(CudaGroup* group,
+                             const HandPlannedEngine::Pages& pages);
+
+// Ids below 500, other ones for each seed.
+std::vector<uint32_t> SomeTokens(int count, int seed);
 
 }  // namespace lockstep::testing
