@@ -102,10 +102,14 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
 }
 
-// First of all no hook refers to this any more; then no call does.
+// First of all no hook refers to this any more; then no call does, be it one
+// that waits for a grammar, which the server would wait for.
 Leader::~Leader() {
   failure_->Disarm();
   health_->ClearWork();
+  grammars_.Close(
+      MakeError(ErrorReason::kWorkerStopped,
+                "the worker shut down before the request had begun."));
   if (server_ != nullptr) server_->Shutdown(kServerGraceMs);
 }
 

@@ -40,11 +40,16 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
  public:
   State(GrammarStore* store, RequestInbox* inbox, TimerThread* timers,
         const Options& options)
-      : store_(store), inbox_(inbox), timers_(timers), options_(options) {}
+      : store_(store), options_(options), inbox_(inbox), timers_(timers) {}
 
   void Get(const v1::Grammar& grammar, Done done) {
     std::string key = grammar.SerializeAsString();
     absl::ReleasableMutexLock lock(&mutex_);
+    if (!closed_.ok()) {
+      const absl::Status why = closed_;
+      lock.Release();
+      return done(why);
+    }
     auto at = entries_.find(key);
     if (at == entries_.end()) {
       if (num_compiling_ >= options_.max_compiling) {
@@ -69,9 +74,23 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
                                                 })});
   }
 
-  void Close() {
-    absl::MutexLock lock(&mutex_);
-    is_closed_ = true;
+  void Close(const absl::Status& why) {
+    std::vector<Done> told;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (!closed_.ok()) return;
+      closed_ = why;
+      for (auto& [key, entry] : entries_) {
+        for (auto& [id, waiter] : entry.waiters) {
+          timers_->Cancel(waiter.timer);
+          told.push_back(std::move(waiter.done));
+        }
+        entry.waiters.clear();
+      }
+      inbox_ = nullptr;
+      timers_ = nullptr;
+    }
+    for (const Done& done : told) done(why);
   }
 
   absl::StatusOr<GrammarMatcher> Begin(const Lease& lease) {
@@ -120,15 +139,15 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 
   void OnCompiled(const std::string& key, const absl::Status& status)
       ABSL_LOCKS_EXCLUDED(mutex_) {
-    std::vector<std::pair<Waiter, Lease>> told;
+    std::vector<std::pair<Done, Lease>> told;
     {
       absl::MutexLock lock(&mutex_);
-      if (is_closed_) return;
       Entry& entry = entries_.at(key);
       --num_compiling_;
       entry.is_compiled = status.ok();
       for (auto& [id, waiter] : entry.waiters) {
-        told.emplace_back(std::move(waiter),
+        timers_->Cancel(waiter.timer);
+        told.emplace_back(std::move(waiter.done),
                           status.ok() ? MakeLease(key, entry) : nullptr);
       }
       entry.waiters.clear();
@@ -138,12 +157,11 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
         Idle(key, entry);
       }
     }
-    for (auto& [waiter, lease] : told) {
-      timers_->Cancel(waiter.timer);
+    for (auto& [done, lease] : told) {
       if (status.ok()) {
-        waiter.done(std::move(lease));
+        done(std::move(lease));
       } else {
-        waiter.done(status);
+        done(status);
       }
     }
   }
@@ -175,7 +193,6 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 
   void EndLease(const std::string& key) ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    if (is_closed_) return;
     Entry& entry = entries_.at(key);
     if (--entry.num_leases == 0) Idle(key, entry);
   }
@@ -189,20 +206,21 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 
   void Drop(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto at = entries_.find(key);
-    inbox_->ReleaseGrammar(at->second.number);
+    if (inbox_ != nullptr) inbox_->ReleaseGrammar(at->second.number);
     idle_.erase(at->second.last_use);
     entries_.erase(at);
   }
 
   GrammarStore* const store_;
-  RequestInbox* const inbox_;
-  TimerThread* const timers_;
   const Options options_;
 
   // Held from numbering to the inbox, so that no request comes before its
   // grammar.
   absl::Mutex mutex_;
-  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;  // and the inbox may be gone
+  // Null once the cache is closed.
+  RequestInbox* inbox_ ABSL_GUARDED_BY(mutex_);
+  TimerThread* timers_ ABSL_GUARDED_BY(mutex_);
+  absl::Status closed_ ABSL_GUARDED_BY(mutex_);
   Entries entries_ ABSL_GUARDED_BY(mutex_);  // by serialized grammar
   // Of those without leases: by last use, which counts up from 1.
   std::map<uint64_t, std::string> idle_ ABSL_GUARDED_BY(mutex_);
@@ -216,7 +234,12 @@ GrammarCache::GrammarCache(GrammarStore* store, RequestInbox* inbox,
                            TimerThread* timers, const Options& options)
     : state_(std::make_shared<State>(store, inbox, timers, options)) {}
 
-GrammarCache::~GrammarCache() { state_->Close(); }
+GrammarCache::~GrammarCache() {
+  Close(MakeError(ErrorReason::kWorkerDraining,
+                  "the worker has shut down; ask another one."));
+}
+
+void GrammarCache::Close(const absl::Status& why) { state_->Close(why); }
 
 void GrammarCache::Get(const v1::Grammar& grammar, Done done) {
   state_->Get(grammar, std::move(done));

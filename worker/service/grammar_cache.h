@@ -43,14 +43,16 @@ class GrammarCache {
     std::chrono::milliseconds timeout{3000};
   };
 
-  // All must outlive it. It tells the inbox nothing once it is gone, though the
-  // store may still be compiling. REQUIRES: every `done` has been called by
-  // then.
+  // All must outlive this; `store` also what it compiles for it.
   GrammarCache(GrammarStore* store, RequestInbox* inbox, TimerThread* timers,
                const Options& options);
-  ~GrammarCache();
-  GrammarCache(const GrammarCache&) = delete;
-  GrammarCache& operator=(const GrammarCache&) = delete;
+  ~GrammarCache();  // closes it
+
+  // Ends the waiting with `why`, and refuses whoever asks from now on. What is
+  // being compiled, and who has a lease, may outlive inbox and timers: nothing
+  // uses them any more when this returns. Calls of `done` that have begun go
+  // on.
+  void Close(const absl::Status& why);
 
   // `done` is called once, on this thread or another. INVALID_ARGUMENT says
   // what is wrong with the grammar, RESOURCE_EXHAUSTED that it takes too long

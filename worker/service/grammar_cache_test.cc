@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -67,7 +69,10 @@ class GrammarCacheTest : public ::testing::Test {
   TimerThread timers_;
   GrammarStore store_{testing::MakeTinyTokenBytes(),
                       {.vocab_size = 512, .eos_token_ids = {kTinyEos}}};
-  GrammarCache cache_{&store_, &inbox_, &timers_, {.max_idle = 2}};
+  GrammarCache cache_{&store_,
+                      &inbox_,
+                      &timers_,
+                      {.max_idle = 2, .timeout = std::chrono::hours(1)}};
 };
 
 TEST_F(GrammarCacheTest, NumbersAGrammarAndTellsTheRanksOnce) {
@@ -195,70 +200,42 @@ TEST_F(GrammarCacheTest, WaitsOnlySoLong) {
   EXPECT_TRUE(later.ok()) << later.status();
 }
 
-// Both ways: a grammar that is compiled, and one that is not and would be
-// dropped.
-TEST_F(GrammarCacheTest, TellsNobodyOnceItIsGone) {
-  for (const char* const regex : {"x", "y"}) {
-    store_.Prepare(100 + regex[0], Regex(regex),
+// Compilations and leases outlive the leader's inbox and timers.
+TEST_F(GrammarCacheTest, OnceClosedItTellsTheWaitingAndNobodyElse) {
+  const Result lease = Get("a");
+  for (const uint64_t number : {100, 101}) {
+    store_.Prepare(number, Regex("x"),
                    [&](const absl::Status&) { go_on_.WaitForNotification(); });
   }
-  Result leased = absl::UnknownError("");
-  absl::Notification compiled;
-  {
-    RequestInbox inbox{RequestInbox::Limits{}};
-    GrammarCache gone(&store_, &inbox, &timers_,
-                      {.timeout = std::chrono::milliseconds(1)});
-    for (const char* const regex : {"a", "["}) {
-      absl::Notification told;
-      gone.Get(Regex(regex), [&](const Result& lease) {
-        EXPECT_EQ(lease.status().code(), absl::StatusCode::kResourceExhausted);
-        told.Notify();
-      });
-      told.WaitForNotification();
-    }
-  }
-  store_.Prepare(300, Regex("z"),
-                 [&](const absl::Status&) { compiled.Notify(); });
+  std::vector<absl::Status> told;
+  const auto tell = [&](const Result& of) { told.push_back(of.status()); };
+  for (const char* regex : {"b", "(", "("}) cache_.Get(Regex(regex), tell);
+  Told();
+  const absl::Status why = absl::UnavailableError("closed.");
+  cache_.Close(why);
+  cache_.Close(absl::UnavailableError("again."));
+  cache_.Get(Regex("a"), tell);
+  EXPECT_THAT(told, ElementsAre(why, why, why, why));
   go_on_.Notify();
-  compiled.WaitForNotification();
+  while (cache_.sizes().compiling > 0) std::this_thread::yield();
+  EXPECT_THAT(Told(), ElementsAre());
 }
 
-TEST_F(GrammarCacheTest, ALeaseMayOutliveTheCache) {
-  std::optional<Result> lease;
-  {
-    RequestInbox inbox{RequestInbox::Limits{}};
-    GrammarCache gone(&store_, &inbox, &timers_, {.max_idle = 0});
-    absl::Notification told;
-    gone.Get(Regex("a"), [&](Result result) {
-      lease = std::move(result);
-      told.Notify();
-    });
-    told.WaitForNotification();
-  }
-  ASSERT_TRUE(lease->ok()) << lease->status();
-  EXPECT_EQ(***lease, 1);
-}
-
-TEST(GrammarStoreTest, EndsWithoutWhatNobodyWaitsFor) {
-  std::atomic<int> num_told = 0, num_compiled = 0;
-  {
-    GrammarStore store(testing::MakeTinyTokenBytes(),
-                       {.vocab_size = 512, .eos_token_ids = {kTinyEos}});
-    absl::Notification compiled;
-    store.Prepare(1, Regex("a"),
-                  [&](const absl::Status&) { compiled.Notify(); });
-    compiled.WaitForNotification();
-    // Two hold up its threads until it has begun to end.
-    for (uint64_t number = 2; number < 50; ++number) {
-      store.Prepare(number, Regex("a"), [&](const absl::Status& status) {
-        ++num_told;
-        num_compiled += status.ok() ? 1 : 0;
-        while (store.Begin(1).ok()) std::this_thread::yield();
-      });
-    }
-  }
-  EXPECT_EQ(num_told, 48);
-  EXPECT_LE(num_compiled, 2);
+TEST_F(GrammarCacheTest, ALeaseMayOutliveTheInbox) {
+  auto inbox = std::make_unique<RequestInbox>(RequestInbox::Limits{});
+  auto cache = std::make_unique<GrammarCache>(
+      &store_, inbox.get(), &timers_, GrammarCache::Options{.max_idle = 0});
+  absl::Notification done;
+  Result lease = absl::CancelledError("");
+  cache->Get(Regex("a"), [&](Result result) {
+    lease = std::move(result);
+    done.Notify();
+  });
+  done.WaitForNotification();
+  ASSERT_TRUE(lease.ok());
+  cache.reset();
+  inbox.reset();
+  lease = absl::CancelledError("");
 }
 
 TEST_F(GrammarCacheTest, WhatIsResumedMustBeOfTheGrammar) {
