@@ -43,6 +43,14 @@ absl::Status TextPool::Run(size_t bytes, std::function<void()> task) {
   return absl::OkStatus();
 }
 
+// What the tasks hold goes without the lock.
+void TextPool::Clear() {
+  std::deque<Task> forgotten;
+  absl::MutexLock lock(&mutex_);
+  forgotten.swap(tasks_);
+  waiting_bytes_ = 0;
+}
+
 std::deque<TextPool::Task>::iterator TextPool::FindTask() {
   const bool may_be_large = running_large_ < max_large_;
   return std::find_if(tasks_.begin(), tasks_.end(), [&](const Task& task) {

@@ -42,6 +42,9 @@ class TextPool {
   // is reached; the task does not run then.
   absl::Status Run(size_t bytes, std::function<void()> task);
 
+  // Forgets what is queued, for an end at which nobody waits for it.
+  void Clear();
+
  private:
   struct Task {
     size_t bytes;

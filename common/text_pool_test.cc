@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,25 @@ TEST(TextPool, RefusesWhenFull) {
   EXPECT_EQ(pool.Run(0, [] { FAIL(); }),
             absl::ResourceExhaustedError(
                 "2 texts already wait for the test threads; try again later."));
+  release.Notify();
+}
+
+TEST(TextPool, WhatWasForgottenDoesNotRunAndTakesNoRoom) {
+  absl::Notification running, release;
+  TextPool pool("test", 1, {.tasks = 2, .bytes = 10});
+  ASSERT_TRUE(pool.Run(9,
+                       [&] {
+                         running.Notify();
+                         release.WaitForNotification();
+                       })
+                  .ok());
+  running.WaitForNotification();
+  const auto held = std::make_shared<int>(0);
+  EXPECT_TRUE(pool.Run(5, [held] { FAIL(); }).ok());
+  EXPECT_TRUE(pool.Run(5, [held] { FAIL(); }).ok());
+  pool.Clear();
+  EXPECT_EQ(held.use_count(), 1);
+  EXPECT_TRUE(pool.Run(10, [] {}).ok());
   release.Notify();
 }
 

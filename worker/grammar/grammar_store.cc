@@ -30,10 +30,9 @@ GrammarStore::GrammarStore(absl::StatusOr<TokenBytes> tokens,
   CHECK(begun.ok()) << begun;
 }
 
-GrammarStore::~GrammarStore() {
-  absl::MutexLock lock(&mutex_);
-  entries_.clear();
-}
+// Nobody is left who would wait. The vocabulary, which what is being compiled
+// may wait for, was the first to begin.
+GrammarStore::~GrammarStore() { pool_.Clear(); }
 
 void GrammarStore::MakeVocabulary(absl::StatusOr<TokenBytes> tokens,
                                   const Options& options) {

@@ -41,14 +41,11 @@ class GrammarStore {
 
   // `tokens` may be the reason why there are none: that of every refusal then.
   GrammarStore(absl::StatusOr<TokenBytes> tokens, const Options& options);
-
-  // Finishes what is being compiled, but begins nothing more.
+  // Waits for what is being compiled, and forgets what is not yet.
   ~GrammarStore();
-  GrammarStore(const GrammarStore&) = delete;
-  GrammarStore& operator=(const GrammarStore&) = delete;
 
   // Compiles `grammar`, unless the number is known. `done` is called once, on
-  // another thread; not for a number that is known.
+  // another thread; not for a number that is known, nor at the end of this.
   void Prepare(uint64_t number, const v1::Grammar& grammar,
                Done done = nullptr);
 
