@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/error_reason.h"
@@ -35,12 +36,7 @@ absl::Status RequestInbox::Add(const v1::AddRequest& request) {
   const int choices = std::max<int>(request.sampling().n(), 1);
 
   absl::MutexLock lock(&mutex_);
-  if (!closed_.ok()) return closed_;
-  if (stopped_) {
-    return MakeError(ErrorReason::kWorkerDraining,
-                     "the worker group is stopping; ask another one.");
-  }
-  LOCKSTEP_RETURN_IF_ERROR(CheckRoom(tokens));
+  LOCKSTEP_RETURN_IF_ERROR(CheckAdd(tokens));
   if (queued_requests_ == 0) pace_.Begin(QueuePace::Clock::now());
   ++queued_requests_;
   queued_tokens_ += tokens;
@@ -48,9 +44,19 @@ absl::Status RequestInbox::Add(const v1::AddRequest& request) {
   return absl::OkStatus();
 }
 
+absl::Status RequestInbox::CheckRoom(const v1::AddRequest& request) const {
+  absl::MutexLock lock(&mutex_);
+  return CheckAdd(NumQueuedTokens(request));
+}
+
 // A quarter of the queue has gone when those that were refused come back, so
 // that not all of them find it full again.
-absl::Status RequestInbox::CheckRoom(int64_t tokens) const {
+absl::Status RequestInbox::CheckAdd(int64_t tokens) const {
+  if (!closed_.ok()) return closed_;
+  if (stopped_) {
+    return MakeError(ErrorReason::kWorkerDraining,
+                     "the worker group is stopping; ask another one.");
+  }
   if (queued_requests_ >= limits_.max_queued_requests) {
     return MakeError(
         ErrorReason::kQueueFullRequests,
@@ -104,19 +110,48 @@ void RequestInbox::Abort(const v1::AbortSequences& abort) {
   Push(message, Waiting());
 }
 
+// A step takes all that wait, unless they do not fit in one frame.
+absl::Status RequestInbox::CheckGrammarRoom(const v1::Grammar& grammar) const {
+  const size_t bytes = grammar.ByteSizeLong();
+  absl::MutexLock lock(&mutex_);
+  if (grammar_bytes_ + bytes <= limits_.max_grammar_bytes) {
+    return absl::OkStatus();
+  }
+  return MakeError(
+      ErrorReason::kOverloaded,
+      absl::StrCat("grammars of ", grammar_bytes_,
+                   " bytes wait for the next step, this one has ", bytes,
+                   " and the limit is ", limits_.max_grammar_bytes,
+                   "; try again later."),
+      {.metadata = {{"limit", absl::StrCat(limits_.max_grammar_bytes)}},
+       .retry_delay = absl::Seconds(1)});
+}
+
 void RequestInbox::Prepare(uint64_t number, const v1::Grammar& grammar) {
   v1::RankMessage message;
   message.mutable_prepare_grammar()->set_number(number);
   *message.mutable_prepare_grammar()->mutable_grammar() = grammar;
   absl::MutexLock lock(&mutex_);
-  if (closed_.ok() && !stopped_) Push(message, Waiting());
+  if (!closed_.ok() || stopped_) return;
+  Push(message, Waiting());
+  messages_.back().prepares = number;
+  grammar_bytes_ += messages_.back().bytes.size();
+  prepares_.emplace(number, std::prev(messages_.end()));
 }
 
-void RequestInbox::ReleaseGrammar(uint64_t number) {
+// No request that waits names it: it would have a lease.
+bool RequestInbox::ReleaseGrammar(uint64_t number) {
   v1::RankMessage message;
   message.mutable_release_grammar()->set_number(number);
   absl::MutexLock lock(&mutex_);
+  if (const auto at = prepares_.find(number); at != prepares_.end()) {
+    grammar_bytes_ -= at->second->bytes.size();
+    messages_.erase(at->second);
+    prepares_.erase(at);
+    return false;
+  }
   if (closed_.ok() && !stopped_) Push(message, Waiting());
+  return true;
 }
 
 void RequestInbox::Stop() {
@@ -147,6 +182,9 @@ absl::Status RequestInbox::Drain(bool idle, size_t max_messages,
     Message& message = messages_.front();
     if (message.bytes.size() > bytes_left) break;
     bytes_left -= message.bytes.size();
+    if (prepares_.erase(message.prepares) > 0) {
+      grammar_bytes_ -= message.bytes.size();
+    }
     messages->push_back(std::move(message.bytes));
     waiting_.sequences -= message.waiting.sequences;
     waiting_.tokens -= message.waiting.tokens;

@@ -4,8 +4,10 @@
 #include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,12 +28,14 @@ namespace lockstep {
 // Release, which comes when its first step is planned or it ends before; at
 // either limit Add is refused. Aborts and the stop are never refused; an abort
 // that is already waiting is not added again, so of each request no more wait
-// than it has choices, and one of all. Any thread.
+// than it has choices, and one of all. Of grammars no more bytes wait than a
+// limit, and none that was released before any rank was told of it. Any thread.
 class RequestInbox {
  public:
   struct Limits {
     int max_queued_requests = 256;
     int64_t max_queued_tokens = 0;  // at least the longest prompt
+    size_t max_grammar_bytes = 64 << 20;
   };
 
   struct Waiting {
@@ -46,13 +50,22 @@ class RequestInbox {
   absl::Status Add(const v1::AddRequest& request);
   void Release(const v1::AddRequest& request);
 
+  // What Add would say of the queue now: for who has work to do before.
+  absl::Status CheckRoom(const v1::AddRequest& request) const;
+
   // REQUIRES: the request has been added and has its choices.
   void Abort(const v1::AbortSequences& abort);
 
-  // For all ranks, in order with the requests. Never refused: the leader bounds
-  // how many grammars there are.
+  // Whether the grammar's bytes have room beside those that wait, else
+  // RESOURCE_EXHAUSTED.
+  absl::Status CheckGrammarRoom(const v1::Grammar& grammar) const;
+
+  // For all ranks, in order with the requests. REQUIRES: it has room.
   void Prepare(uint64_t number, const v1::Grammar& grammar);
-  void ReleaseGrammar(uint64_t number);
+
+  // False where no rank hears of it: what prepares it still waited, and is
+  // taken back.
+  bool ReleaseGrammar(uint64_t number);
 
   // The last message: all that comes after it is dropped or refused.
   void Stop();
@@ -73,16 +86,21 @@ class RequestInbox {
   struct Message {
     std::string bytes;
     Waiting waiting;
+    uint64_t prepares = 0;  // a grammar's number
   };
 
-  absl::Status CheckRoom(int64_t tokens) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckAdd(int64_t tokens) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Push(const v1::RankMessage& message, const Waiting& waiting)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Limits limits_;
   mutable absl::Mutex mutex_;
-  std::deque<Message> messages_ ABSL_GUARDED_BY(mutex_);
+  std::list<Message> messages_ ABSL_GUARDED_BY(mutex_);
+  // Those of messages_ that prepare a grammar, by its number.
+  std::map<uint64_t, std::list<Message>::iterator> prepares_
+      ABSL_GUARDED_BY(mutex_);
+  size_t grammar_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these
   // Of the aborts in messages_: request and choice, or kAllChoices.
   std::set<std::pair<uint64_t, int64_t>> aborts_ ABSL_GUARDED_BY(mutex_);
   int queued_requests_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -146,6 +146,64 @@ TEST(RequestInbox, AbortsPassAFullQueueAndWaitOnlyOnce) {
   EXPECT_EQ(Drained(inbox).size(), 1);
 }
 
+v1::Grammar GrammarOf(size_t bytes) {
+  v1::Grammar grammar;
+  grammar.set_regex(std::string(bytes, 'a'));
+  return grammar;
+}
+
+TEST(RequestInbox, AGrammarReleasedBeforeAnyRankWasToldLeavesNothing) {
+  RequestInbox inbox({.max_queued_requests = 10, .max_queued_tokens = 100});
+  inbox.Prepare(1, GrammarOf(5));
+  ASSERT_TRUE(inbox.Add(Request(1, 1)).ok());
+  inbox.Prepare(2, GrammarOf(5));
+  inbox.Prepare(3, GrammarOf(5));
+  EXPECT_FALSE(inbox.ReleaseGrammar(2));
+  auto messages = Drained(inbox, 2);
+  ASSERT_EQ(messages.size(), 2);
+  EXPECT_EQ(messages[0].prepare_grammar().number(), 1);
+  EXPECT_EQ(messages[1].add().request(), 1);
+  EXPECT_TRUE(inbox.ReleaseGrammar(1));  // which ranks know
+  messages = Drained(inbox);
+  ASSERT_EQ(messages.size(), 2);
+  EXPECT_EQ(messages[0].prepare_grammar().number(), 3);
+  EXPECT_EQ(messages[1].release_grammar().number(), 1);
+}
+
+TEST(RequestInbox, OfGrammarsOnlySoManyBytesWait) {
+  RequestInbox inbox({.max_queued_requests = 10,
+                      .max_queued_tokens = 100,
+                      .max_grammar_bytes = 1000});
+  int waiting = 0;
+  for (; inbox.CheckGrammarRoom(GrammarOf(100)).ok(); ++waiting) {
+    ASSERT_LT(waiting, 10);
+    inbox.Prepare(1 + waiting, GrammarOf(100));
+  }
+  EXPECT_GE(waiting, 8);
+  const absl::Status refused = inbox.CheckGrammarRoom(GrammarOf(100));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ErrorReasonOf(refused), "OVERLOADED");
+  EXPECT_TRUE(RetryDelayOf(refused).has_value());
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the limit is 1000"));
+  // Room comes by a release as by a step.
+  EXPECT_FALSE(inbox.ReleaseGrammar(1));
+  EXPECT_TRUE(inbox.CheckGrammarRoom(GrammarOf(100)).ok());
+  EXPECT_EQ(Drained(inbox).size(), waiting - 1);
+  EXPECT_TRUE(inbox.CheckGrammarRoom(GrammarOf(990)).ok());
+}
+
+TEST(RequestInbox, WhatAddWouldSayIsKnownBefore) {
+  RequestInbox inbox({.max_queued_requests = 2, .max_queued_tokens = 100});
+  EXPECT_TRUE(inbox.CheckRoom(Request(1, 100)).ok());
+  EXPECT_EQ(ErrorReasonOf(inbox.CheckRoom(Request(1, 101))),
+            "QUEUE_FULL_TOKENS");
+  for (int i = 1; i <= 2; ++i) ASSERT_TRUE(inbox.Add(Request(i, 1)).ok());
+  EXPECT_EQ(ErrorReasonOf(inbox.CheckRoom(Request(3, 1))),
+            "QUEUE_FULL_REQUESTS");
+  inbox.Close(absl::UnavailableError("gone"));
+  EXPECT_EQ(inbox.CheckRoom(Request(3, 1)), absl::UnavailableError("gone"));
+}
+
 TEST(RequestInbox, NothingFollowsTheStop) {
   RequestInbox inbox({.max_queued_requests = 1, .max_queued_tokens = 100});
   inbox.Stop();

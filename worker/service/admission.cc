@@ -108,6 +108,13 @@ absl::StatusOr<std::shared_ptr<OutputStream>> Admission::Submit(
   return stream;
 }
 
+absl::Status Admission::Check(const v1::AddRequest& request) {
+  absl::Status status = Now().CheckServing();
+  if (status.ok()) status = inbox_->CheckRoom(request);
+  if (!status.ok()) counts_.Refused(status);
+  return status;
+}
+
 absl::StatusOr<std::shared_ptr<OutputStream>> Admission::SubmitCall(
     const std::string& request_id, v1::AddRequest request,
     Clock::time_point deadline, std::string caller) {

@@ -74,8 +74,12 @@ class Admission {
       const std::string& request_id, v1::AddRequest request,
       Clock::time_point deadline = kNoDeadline, std::string caller = "");
 
-  // The same, closed or not, for nobody's call and not metered: for the
-  // warm-up.
+  // What Submit would say now: for who has work to do before. Not OK: a refusal
+  // that counts as Submit's.
+  absl::Status Check(const v1::AddRequest& request);
+
+  // The same as Submit, closed or not, for nobody's call and not metered: for
+  // the warm-up.
   absl::StatusOr<std::shared_ptr<OutputStream>> SubmitAnyway(
       const std::string& request_id, v1::AddRequest request);
 

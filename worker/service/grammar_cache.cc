@@ -56,6 +56,10 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
         lock.Release();
         return done(TooMany(options_.max_compiling));
       }
+      if (absl::Status room = inbox_->CheckGrammarRoom(grammar); !room.ok()) {
+        lock.Release();
+        return done(std::move(room));
+      }
       at = Add(std::move(key), grammar);
     }
     Entry& entry = at->second;
@@ -206,7 +210,11 @@ class GrammarCache::State : public std::enable_shared_from_this<State> {
 
   void Drop(const std::string& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto at = entries_.find(key);
-    if (inbox_ != nullptr) inbox_->ReleaseGrammar(at->second.number);
+    const uint64_t number = at->second.number;
+    // Where it tells nobody, this rank's own store is not told either.
+    if (inbox_ != nullptr && !inbox_->ReleaseGrammar(number)) {
+      store_->Release(number);
+    }
     idle_.erase(at->second.last_use);
     entries_.erase(at);
   }

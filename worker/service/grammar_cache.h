@@ -55,8 +55,8 @@ class GrammarCache {
   void Close(const absl::Status& why);
 
   // `done` is called once, on this thread or another. INVALID_ARGUMENT says
-  // what is wrong with the grammar, RESOURCE_EXHAUSTED that it takes too long
-  // or that too many are being compiled.
+  // what is wrong with the grammar, RESOURCE_EXHAUSTED that it takes too long,
+  // that too many are being compiled, or too large ones wait for a step.
   void Get(const v1::Grammar& grammar, Done done);
 
   // INVALID_ARGUMENT where the grammar does not allow what the request's

@@ -104,7 +104,8 @@ void WorkerService::Submit(const grpc::ByteBuffer& bytes,
                                call.deadline, call.caller));
 }
 
-// A grammar that is not good is refused here, before anything is queued.
+// A grammar that is not good is refused here, before anything is queued; and
+// nothing is compiled for a request that has no room.
 void WorkerService::SubmitWithGrammar(const v1::WorkerGenerateRequest& request,
                                       v1::AddRequest add, const CallFacts& call,
                                       const OnSubmitted& submitted) {
@@ -112,6 +113,8 @@ void WorkerService::SubmitWithGrammar(const v1::WorkerGenerateRequest& request,
     return submitted(
         absl::InvalidArgumentError("grammar is not supported by this worker."));
   }
+  const absl::Status room = admission_->Check(add);
+  if (!room.ok()) return submitted(room);
   auto submit =
       [this, call, id = request.request_id(), add = std::move(add)](
           const GrammarCache::Lease& lease) mutable

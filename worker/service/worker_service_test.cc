@@ -122,6 +122,10 @@ TEST(WorkerService, AFullQueueIsResourceExhausted) {
   EXPECT_EQ(ErrorReasonOf(status), "QUEUE_FULL_REQUESTS");
   EXPECT_THAT(ErrorMetadataOf(status), Contains(Pair("retryable", "true")));
   EXPECT_TRUE(RetryDelayOf(status).has_value());
+  v1::WorkerGenerateRequest uncompiled = Request(5);
+  uncompiled.mutable_grammar()->set_regex("(");
+  Call also_refused(leader, uncompiled);
+  EXPECT_EQ(also_refused.FinishReason(), "QUEUE_FULL_REQUESTS");
   leader.set_paused(false);
   for (auto& call : calls) EXPECT_EQ(call->ReadAll(), 5);
 }
