@@ -24,10 +24,11 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
               {.watch = {.timeout = options.heartbeat_timeout}}) {
   IgnoreTerminationSignals();
   failure_->OnFailure([this](const auto& cause) {
-    health_->Enter(Phase::kFailed, cause.ToString());
+    health_->EnterSilently(Phase::kFailed, cause.ToString());
     source_.TellFailure(cause);
     rank_->AbortCollective(cause.ToString());
   });
+  failure_->OnVerdict([this](const auto&) { health_->LogPhase(); });
 }
 
 // First of all no hook refers to this any more.

@@ -100,6 +100,7 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       service_(FactsOf(options, *rank), &admission_, &router_, &board_, &drain_,
                &grammars_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
+  failure_->OnVerdict([this](const auto&) { LogFailure(); });
 }
 
 // First of all no hook refers to this any more; then no call does, be it one
@@ -260,18 +261,25 @@ void Leader::EndOverdueStep() {
                         " of the end of the drain.")});
 }
 
+// No lock under which another thread may log is taken before all have been
+// told: nobody may read the log.
 void Leader::OnFailure(const GroupFailure::Cause& cause) {
   const absl::Status status =
       MakeError(ErrorReason::kGroupFailed, failure_->status().message(),
                 {.metadata = {{"rank", absl::StrCat(cause.rank)},
                               {"kind", v1::FailureKind_Name(cause.kind)}},
                  .retry_delay = std::nullopt});
-  health_->Enter(Phase::kFailed, cause.ToString());
-  admission_.Close(v1::FAILED, status);
+  health_->EnterSilently(Phase::kFailed, cause.ToString());
   inbox_.Close(status);
   rank_->AbortCollective(cause.ToString());
   source_.TellFailure(cause);
-  router_.FailAll(status);
+  failed_ = router_.FailAll(status);
+  admission_.Close(v1::FAILED, status);
+}
+
+void Leader::LogFailure() {
+  health_->LogPhase();
+  for (const auto& stream : failed_) LOG(INFO) << stream->Description();
 }
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "common/grpc_server.h"
 #include "common/health/health_board.h"
@@ -23,6 +24,7 @@
 #include "worker/service/grammar_cache.h"
 #include "worker/service/load_board.h"
 #include "worker/service/output_router.h"
+#include "worker/service/output_stream.h"
 #include "worker/service/request_meters.h"
 #include "worker/service/warm_up.h"
 #include "worker/service/worker_service.h"
@@ -54,6 +56,7 @@ class Leader {
   void OnState(v1::ServingState state);
   void Announce();
   void OnFailure(const GroupFailure::Cause& cause);
+  void LogFailure();
   void OnStepEnd(const SchedulerStats& stats);
   void TellMetrics();
   void Hurry();
@@ -78,7 +81,9 @@ class Leader {
   std::unique_ptr<TlsIdentity> tls_;  // outlives server_
   std::unique_ptr<GrpcServer> server_;
   WarmUp warm_up_;
-  bool is_announced_ = false;               // OnState's
+  bool is_announced_ = false;  // OnState's
+  // OnFailure's, then LogFailure's.
+  std::vector<std::shared_ptr<OutputStream>> failed_;
   std::atomic<uint64_t> hurry_timer_ = 0;   // 0: none
   MetricBoard::Registration told_metrics_;  // the last: it reads all above
 };

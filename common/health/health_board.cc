@@ -30,13 +30,30 @@ absl::string_view PhaseName(Phase phase) {
 }
 
 void HealthBoard::Enter(Phase phase, absl::string_view detail) {
+  if (EnterSilently(phase, detail)) Log(phase, detail);
+}
+
+bool HealthBoard::EnterSilently(Phase phase, absl::string_view detail) {
+  absl::MutexLock lock(&mutex_);
+  if (phase_ == Phase::kFailed) return false;
+  if (phase_ == phase && detail_ == detail) return false;
+  phase_ = phase;
+  detail_ = std::string(detail);
+  return true;
+}
+
+void HealthBoard::LogPhase() const {
+  Phase phase;
+  std::string detail;
   {
     absl::MutexLock lock(&mutex_);
-    if (phase_ == Phase::kFailed) return;
-    if (phase_ == phase && detail_ == detail) return;
-    phase_ = phase;
-    detail_ = std::string(detail);
+    phase = phase_;
+    detail = detail_;
   }
+  Log(phase, detail);
+}
+
+void HealthBoard::Log(Phase phase, absl::string_view detail) const {
   LOG(INFO) << who_ << "phase: " << PhaseName(phase)
             << (detail.empty() ? "" : ": ") << detail;
 }

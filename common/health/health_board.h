@@ -42,7 +42,7 @@ struct HealthReport {
 //
 // It is live unless it has failed, ready in the phase kReady; and neither when
 // work that is due is not done in time: see SetWork. Any thread. No method
-// waits for what the process does.
+// waits for what the process does, unless it logs.
 class HealthBoard {
  public:
   struct WorkLimits {
@@ -55,6 +55,11 @@ class HealthBoard {
 
   void Enter(Phase phase, absl::string_view detail = "");
 
+  // The same in two: the log may wait for its reader, which those who are to be
+  // told of a failure must not. False where it was so, or has failed before.
+  bool EnterSilently(Phase phase, absl::string_view detail = "");
+  void LogPhase() const;
+
   // `overdue` says since when something has been due without any progress; zero
   // while nothing is. It is called by report, on that thread, must not block,
   // and is not called any more when ClearWork has returned.
@@ -64,6 +69,8 @@ class HealthBoard {
   HealthReport report() const;
 
  private:
+  void Log(Phase phase, absl::string_view detail) const;
+
   const std::string who_;
   mutable absl::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStarting;

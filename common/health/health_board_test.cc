@@ -28,6 +28,16 @@ TEST(HealthBoard, AFailureIsForGoodAndNotLive) {
   EXPECT_EQ(board.report().detail, "rank 1");
 }
 
+TEST(HealthBoard, WhatIsEnteredSilentlyIsLoggedOnceByWhoWasTheFirst) {
+  HealthBoard board;
+  EXPECT_TRUE(board.EnterSilently(Phase::kReady));
+  EXPECT_FALSE(board.EnterSilently(Phase::kReady));
+  EXPECT_TRUE(board.EnterSilently(Phase::kFailed, "rank 1"));
+  EXPECT_FALSE(board.EnterSilently(Phase::kFailed, "rank 2"));
+  EXPECT_FALSE(board.report().live);
+  EXPECT_EQ(board.report().detail, "rank 1");
+}
+
 TEST(HealthBoard, WorkThatIsOverdueIsFirstNotReadyThenNotLive) {
   HealthBoard board;
   board.Enter(Phase::kReady);

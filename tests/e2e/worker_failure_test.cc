@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "common/error_reason.h"
+#include "common/grpc_status.h"
 #include "tests/e2e/worker_test_fixture.h"
 #include "tests/testing/process.h"
 
@@ -21,7 +23,9 @@ namespace {
 using ::lockstep::testing::Process;
 using ::lockstep::testing::WorkerTest;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 constexpr int kKilled = 128 + SIGKILL;
 
@@ -140,6 +144,33 @@ TEST_F(WorkerFailureTest, AFollowerKilledInAStepEndsStreamsAndProcesses) {
               HasSubstr("the worker group failed: rank 2 failed first: "));
   group.ExpectGone(/*exit_code=*/1, kEndOfABrokenGroup);
   EXPECT_THAT(group.leader->output(), HasSubstr("the group failed: rank 2"));
+}
+
+// A full pipe holds whoever writes a line: who reads the log, as the service
+// that keeps it does, may hang too.
+TEST_F(WorkerFailureTest, ClientsAreToldOfAFailureThoughNobodyReadsTheLog) {
+  Group group(2);
+  Call call(*group.stub, Request(kEndlessTokens));
+  ASSERT_TRUE(call.ReadDelta());
+  group.leader->StopReading();
+  kill(group.followers[0], SIGKILL);
+  const absl::Status status = FromGrpc(call.ReadToEnd());
+  EXPECT_EQ(ErrorReasonOf(status), "GROUP_FAILED");
+  EXPECT_THAT(ErrorMetadataOf(status), Contains(Pair("rank", "1")));
+  EXPECT_NE(group.leader->WaitForExit(kEndOfABrokenGroup).value_or(0), 0);
+}
+
+// They would know of nothing but the end of the leader.
+TEST_F(WorkerFailureTest, RanksAreToldOfAFailureThoughNobodyReadsTheLog) {
+  GroupInParts group;
+  group.StartRank(2);
+  group.StartRank(3);
+  ASSERT_TRUE(group.leader->WaitForPort(kTimeout).ok());
+  group.leader->StopReading();
+  kill(group.PidOf(3), SIGKILL);
+  EXPECT_EQ(group.apart[0]->WaitForExit(kEndOfABrokenGroup).value_or(0), 1);
+  EXPECT_THAT(group.apart[0]->output(), HasSubstr("rank 3 failed first: "));
+  EXPECT_NE(group.leader->WaitForExit(kEndOfABrokenGroup).value_or(0), 0);
 }
 
 TEST_F(WorkerFailureTest, AFollowerKilledInAStepOverTcpIsTheOneNamed) {

@@ -111,12 +111,27 @@ Process::~Process() {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
+  EndReader();
+  close(output_fd_);
+}
+
+void Process::EndReader() {
   {
     absl::MutexLock lock(&mutex_);
     stop_reading_ = true;
   }
-  reader_.join();
-  close(output_fd_);
+  if (reader_.joinable()) reader_.join();
+}
+
+void Process::StopReading() {
+  EndReader();
+  const std::string pipe = absl::StrCat("/proc/self/fd/", output_fd_);
+  const int fd = open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  while (fd >= 0 && write(fd, "\n", 1) > 0) {
+  }
+  if (fd >= 0) close(fd);
+  absl::MutexLock lock(&mutex_);
+  output_ended_ = true;  // as far as anyone sees
 }
 
 // Ends with the output, or soon after the destructor asks: a grandchild may

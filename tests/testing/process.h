@@ -56,9 +56,14 @@ class Process {
   // All output so far.
   std::string output() const;
 
+  // Nobody reads its output any more, and the pipe is full: whatever writes to
+  // it waits from now on. Once.
+  void StopReading();
+
  private:
   Process(pid_t pid, int output_fd);
   void Read();
+  void EndReader();
   void AwaitRestOfOutput();
 
   const pid_t pid_;
@@ -70,7 +75,7 @@ class Process {
   bool output_ended_ ABSL_GUARDED_BY(mutex_) = false;
   int idle_polls_ ABSL_GUARDED_BY(mutex_) = 0;  // that found nothing to read
   bool stop_reading_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread reader_;  // "output"; joined by the destructor
+  std::thread reader_;  // "output"; joined by the destructor or StopReading
 };
 
 // The absolute path of a file among the test's runfiles, named from the

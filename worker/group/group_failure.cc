@@ -36,8 +36,11 @@ std::string GroupFailure::Cause::ToString() const {
 }
 
 GroupFailure::GroupFailure(Options options)
-    : options_(std::move(options)), last_resort_([this] { Watch(); }) {
+    : options_(std::move(options)),
+      last_resort_([this] { Watch(); }),
+      verdict_([this] { WriteVerdict(); }) {
   pthread_setname_np(last_resort_.native_handle(), "last-resort");
+  pthread_setname_np(verdict_.native_handle(), "verdict");
 }
 
 GroupFailure::~GroupFailure() {
@@ -48,6 +51,7 @@ GroupFailure::~GroupFailure() {
   }
   changed_.notify_all();
   last_resort_.join();
+  verdict_.join();
 }
 
 void GroupFailure::OnFailure(Hook hook) {
@@ -61,6 +65,17 @@ void GroupFailure::OnFailure(Hook hook) {
   hooks_.push_back(std::move(hook));
 }
 
+void GroupFailure::OnVerdict(Hook log) {
+  absl::MutexLock hooks_lock(&hooks_mutex_);
+  std::optional<Cause> cause;
+  {
+    std::lock_guard lock(mutex_);
+    if (!disarmed_) cause = cause_;
+  }
+  if (cause.has_value()) return log(*cause);
+  logs_.push_back(std::move(log));
+}
+
 void GroupFailure::Report(Cause cause) {
   cause.reason = OneLine(std::move(cause.reason));
   absl::MutexLock hooks_lock(&hooks_mutex_);
@@ -71,10 +86,34 @@ void GroupFailure::Report(Cause cause) {
   }
   changed_.notify_all();
   for (const Hook& hook : hooks_) hook(cause);
-  // After them: nobody may read the log. With the lock: the process leaves
-  // after Disarm.
+  {
+    std::lock_guard lock(mutex_);
+    told_ = true;
+  }
+  changed_.notify_all();
+}
+
+void GroupFailure::WriteVerdict() {
+  Cause cause;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return destroyed_ || told_; });
+    if (!told_) return;
+    cause = *cause_;
+  }
   LOG(ERROR) << "the group failed: " << cause.ToString() << " ["
              << v1::FailureKind_Name(cause.kind) << "]";
+  std::vector<Hook> logs;
+  {
+    absl::MutexLock hooks_lock(&hooks_mutex_);
+    logs = std::move(logs_);
+  }
+  for (const Hook& log : logs) log(cause);
+  {
+    std::lock_guard lock(mutex_);
+    logged_ = true;
+  }
+  changed_.notify_all();
 }
 
 void GroupFailure::ReportError(int rank, v1::FailureKind kind,
@@ -101,10 +140,14 @@ absl::Status GroupFailure::status() const {
 }
 
 void GroupFailure::Disarm() {
-  absl::MutexLock hooks_lock(&hooks_mutex_);
-  std::lock_guard lock(mutex_);
-  disarmed_ = true;
+  {
+    absl::MutexLock hooks_lock(&hooks_mutex_);
+    std::lock_guard lock(mutex_);
+    disarmed_ = true;
+  }
   changed_.notify_all();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !told_ || logged_; });
 }
 
 GroupFailure::LastWords::LastWords(GroupFailure* failure,

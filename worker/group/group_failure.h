@@ -28,11 +28,12 @@ namespace lockstep {
 //                   .kind = v1::CONNECTION_LOST,
 //                   .reason = "its connection was lost."});
 //
-// The first report runs the hooks in the order they were given, and writes one
-// line to the log, "the group failed: rank 1 failed first: …
-// [CONNECTION_LOST]".
-// From then on the process has `exit_within` to leave by itself; after that
-// `last_resort` ends it. Any thread.
+// The first report runs the hooks in the order they were given. Then one line
+// is written to the log, "the group failed: rank 1 failed first: …
+// [CONNECTION_LOST]", on the thread "verdict": a log waits for its reader, and
+// who reports, as an I/O thread does, has others to tell. From then on the
+// process has `exit_within` to leave by itself; after that `last_resort` ends
+// it. Any thread.
 class GroupFailure {
  public:
   struct Cause {
@@ -58,8 +59,12 @@ class GroupFailure {
   GroupFailure& operator=(const GroupFailure&) = delete;
 
   // Runs at the failure, on the thread that reports it; at once when that has
-  // been. It must not block, and what it uses lives until Disarm.
+  // been. It must not block, nor log, and what it uses lives until Disarm.
   void OnFailure(Hook hook);
+
+  // Runs after all hooks, and after that line, on the thread "verdict": it may
+  // log. The same otherwise.
+  void OnVerdict(Hook log);
 
   // Of a reason that is no line of text, or a very long one, is kept what is.
   void Report(Cause cause);
@@ -91,30 +96,37 @@ class GroupFailure {
   absl::Status status() const;
 
   // The group leaves in good order, or its failure is dealt with: reports have
-  // no effect any more, and no hook runs when this returns. A failure before it
-  // still bounds the process's life.
+  // no effect any more, no hook runs when this returns, and what is to be
+  // logged of a failure is. A failure before it still bounds the process's
+  // life.
   void Disarm();
 
  private:
   void Watch();
+  void WriteVerdict();
 
   const Options options_;
 
   // Held while hooks run, so that Disarm waits for them. Before mutex_.
   absl::Mutex hooks_mutex_;
   std::vector<Hook> hooks_ ABSL_GUARDED_BY(hooks_mutex_);
+  std::vector<Hook> logs_ ABSL_GUARDED_BY(hooks_mutex_);
 
   // Not absl's, whose waits follow the wall clock.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Cause> cause_;  // guarded by mutex_
-  bool disarmed_ = false;       // guarded by mutex_
-  bool destroyed_ = false;      // guarded by mutex_
+  // All guarded by mutex_.
+  std::optional<Cause> cause_;
+  bool told_ = false;    // by the hooks
+  bool logged_ = false;  // by the verdict
+  bool disarmed_ = false;
+  bool destroyed_ = false;
 
   absl::Mutex last_words_mutex_;
   std::function<void()> last_words_ ABSL_GUARDED_BY(last_words_mutex_);
 
   std::thread last_resort_;  // "last-resort"
+  std::thread verdict_;      // "verdict"
 };
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
 #include "worker/group/group_failure.h"
 
 #include <absl/synchronization/notification.h>
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 namespace lockstep {
@@ -54,6 +56,42 @@ TEST(GroupFailure, AHookThatComesLateRunsAtOnce) {
   int rank = -1;
   failure.OnFailure([&](const auto& cause) { rank = cause.rank; });
   EXPECT_EQ(rank, 1);
+}
+
+// A log whose reader hangs, as a full pipe does, until `go_on`.
+class HangingLog final : public google::LogSink {
+ public:
+  HangingLog() { google::AddLogSink(this); }
+  ~HangingLog() override { google::RemoveLogSink(this); }
+
+  using google::LogSink::send;
+  void send(google::LogSeverity, const char*, const char*, int,
+            const google::LogMessageTime&, const char*, size_t) override {
+    if (!hangs.HasBeenNotified()) hangs.Notify();
+    go_on.WaitForNotification();
+  }
+
+  absl::Notification hangs, go_on;
+};
+
+// Who reports may be an I/O thread, which has yet to send the news.
+TEST(GroupFailure, NobodyWhoReportsWaitsForTheLog) {
+  GroupFailure failure(Patient());
+  HangingLog log;
+  bool told = false;
+  std::atomic<bool> logged = false;
+  failure.OnFailure([&](const auto&) { told = true; });
+  failure.OnVerdict([&](const auto& cause) { logged = cause.rank == 1; });
+  failure.Report(CauseOf(1, "it left."));
+  EXPECT_TRUE(told);
+  log.hangs.WaitForNotification();
+  failure.Report(CauseOf(2, "it left, too."));
+  failure.OnFailure([](const auto&) {});
+  EXPECT_FALSE(failure.status().ok());
+  EXPECT_FALSE(logged);
+  log.go_on.Notify();
+  failure.Disarm();
+  EXPECT_TRUE(logged);
 }
 
 TEST(GroupFailure, AConsequenceWaitsForItsCause) {

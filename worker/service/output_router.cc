@@ -83,15 +83,16 @@ void OutputRouter::WhenEmpty(std::function<void()> done) {
   RunIfEmpty();
 }
 
-void OutputRouter::FailAll(const absl::Status& status) {
-  const std::vector<std::shared_ptr<OutputStream>> streams = Live();
+std::vector<std::shared_ptr<OutputStream>> OutputRouter::FailAll(
+    const absl::Status& status) {
+  std::vector<std::shared_ptr<OutputStream>> streams = Live();
   for (const auto& stream : streams) {
     stream->Fail(status);
-    LOG(INFO) << stream->Description();
     Remove(*stream);
   }
   for (const auto& stream : streams) stream->Wake();
   RunIfEmpty();
+  return streams;
 }
 
 void OutputRouter::OnFirstScheduled(SequenceId id, int cached_tokens) {

@@ -61,8 +61,10 @@ class OutputRouter final : public OutputSink {
   void WhenEmpty(std::function<void()> done);
 
   // The group failed: every stream ends with `status`, also those whose end was
-  // noted and not told yet.
-  void FailAll(const absl::Status& status);
+  // noted and not told yet. Returns them: their lines in the log, which may
+  // wait for its reader, are the caller's to write.
+  std::vector<std::shared_ptr<OutputStream>> FailAll(
+      const absl::Status& status);
 
   void OnFirstScheduled(SequenceId id, int cached_tokens) override;
   void OnPromptLogprobs(SequenceId id,

@@ -162,7 +162,8 @@ TEST_F(OutputRouterTest, FailAllEndsEveryStream) {
   const auto one = Live(1), two = Live(2);
   absl::Notification woken;
   two->set_reader([&] { woken.Notify(); });
-  router_.FailAll(absl::UnavailableError("gone"));
+  EXPECT_THAT(router_.FailAll(absl::UnavailableError("gone")),
+              ::testing::ElementsAre(one, two));
   v1::WorkerGenerateResponse message;
   EXPECT_EQ(one->Take(&message), Next::kEnd);
   EXPECT_EQ(two->status(), absl::UnavailableError("gone"));
