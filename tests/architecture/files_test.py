@@ -22,6 +22,8 @@ HOSTS = re.compile("|".join(rf"\b{name}\.{end}\b" for name, end in REGISTRIES.it
 PATHS = re.compile(r"(?<![\w./$}])/(root|work|home|Users)/")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|DISABLED_\w+)\b")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|SleepFor)\b")
+# Absl's, which end when the clock on the wall says so.
+TIMED_WAIT = re.compile(r"\b(Await|LockWhen|WaitForNotification|Wait)With(Timeout|Deadline)\b")
 SANITIZERS = re.compile(r"\b__SANITIZE_\w+")
 RAW_RULE = re.compile(r"^(?:native\.)?(cc_library|cc_binary|cc_test|sh_test|py_test)\(", re.MULTILINE)
 
@@ -63,6 +65,10 @@ class FilesTest(unittest.TestCase):
     def test_no_test_sleeps(self):
         tests = [path for path in checkout.files("*.h", "*.cc") if checkout.is_test(path)]
         self.assert_nowhere(SLEEP, tests, "sleeps instead of waiting for something")
+
+    def test_no_wait_of_a_worker_follows_the_wall_clock(self):
+        ours = [path for path in checkout.files("*.h", "*.cc") if path.parts[0] == "worker"]
+        self.assert_nowhere(TIMED_WAIT, ours, "follows a clock that is set: take common/time/steady_wait.h")
 
     def test_sanitizers_are_asked_for_as_every_compiler_tells_them(self):
         ours = checkout.files("*.h", "*.cc")

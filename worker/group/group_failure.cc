@@ -5,20 +5,15 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <utility>
+
+#include "common/time/steady_wait.h"
 
 namespace lockstep {
 namespace {
 
 constexpr size_t kMaxReasonBytes = 2 << 10;
 constexpr unsigned kLastWordsSeconds = 1;
-
-// As condition variables can wait; an infinite time is a day.
-std::chrono::nanoseconds Bounded(absl::Duration time) {
-  return absl::ToChronoNanoseconds(std::min(time, absl::Hours(24)));
-}
 
 // Text that fits in one line, and in a message between ranks.
 std::string OneLine(std::string text) {
@@ -122,7 +117,7 @@ void GroupFailure::ReportError(int rank, v1::FailureKind kind,
   if (absl::IsUnavailable(error)) {
     std::unique_lock lock(mutex_);
     const auto known = [this] { return disarmed_ || cause_.has_value(); };
-    if (changed_.wait_for(lock, Bounded(grace), known)) return;
+    if (WaitFor(changed_, lock, grace, known)) return;
   }
   Report({.rank = rank, .kind = kind, .reason = std::string(error.message())});
 }
@@ -165,8 +160,8 @@ GroupFailure::LastWords::~LastWords() {
 void GroupFailure::Watch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return destroyed_ || cause_.has_value(); });
-  if (changed_.wait_for(lock, Bounded(options_.exit_within),
-                        [this] { return destroyed_; })) {
+  if (WaitFor(changed_, lock, options_.exit_within,
+              [this] { return destroyed_; })) {
     return;
   }
   lock.unlock();

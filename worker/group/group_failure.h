@@ -112,8 +112,7 @@ class GroupFailure {
   std::vector<Hook> hooks_ ABSL_GUARDED_BY(hooks_mutex_);
   std::vector<Hook> logs_ ABSL_GUARDED_BY(hooks_mutex_);
 
-  // Not absl's, whose waits follow the wall clock.
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // not absl's: see common/time/steady_wait.h
   std::condition_variable changed_;
   // All guarded by mutex_.
   std::optional<Cause> cause_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "common/time/steady_wait.h"
 #include "worker/group/frame_codec.h"
 
 namespace lockstep {
@@ -112,9 +113,10 @@ void LeaderSource::SendToAll() {
 
 void LeaderSource::TellFailure(const GroupFailure::Cause& cause) {
   {
-    absl::MutexLock lock(&left_mutex_);
+    std::lock_guard lock(left_mutex_);
     has_failed_ = true;
   }
+  left_changed_.notify_all();
   v1::FirstFailure failure;
   failure.set_rank(cause.rank);
   failure.set_kind(cause.kind);
@@ -135,15 +137,15 @@ absl::Status LeaderSource::WaitForFollowers(absl::Duration timeout) {
   }
   std::vector<int> missing;
   {
-    absl::MutexLock lock(&left_mutex_);
-    const auto have_ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(left_mutex_) {
+    std::unique_lock lock(left_mutex_);
+    const auto have_ended = [&] {
       missing.clear();
       for (const auto& follower : followers_) {
         if (!left_.contains(follower->rank)) missing.push_back(follower->rank);
       }
       return missing.empty() || has_failed_;
     };
-    left_mutex_.AwaitWithTimeout(absl::Condition(&have_ended), timeout);
+    WaitFor(left_changed_, lock, timeout, have_ended);
   }
   if (!missing.empty()) {
     // Does nothing where the failure is known.
@@ -209,8 +211,11 @@ void LeaderSource::OnReport(Follower& follower,
   } else {
     follower.has_left = true;
     watch_.Forget(follower.rank);
-    absl::MutexLock lock(&left_mutex_);
-    left_.insert(follower.rank);
+    {
+      std::lock_guard lock(left_mutex_);
+      left_.insert(follower.rank);
+    }
+    left_changed_.notify_all();
   }
 }
 

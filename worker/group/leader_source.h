@@ -7,8 +7,10 @@
 #include <absl/time/time.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -98,10 +100,11 @@ class LeaderSource final : public FrameSource {
   std::atomic<bool> told_failure_ = false;          // written under send_mutex_
   std::string bytes_ ABSL_GUARDED_BY(send_mutex_);  // being sent
 
-  absl::Mutex left_mutex_;
-  // Ranks that said so, with no failure.
-  std::set<int> left_ ABSL_GUARDED_BY(left_mutex_);
-  bool has_failed_ ABSL_GUARDED_BY(left_mutex_) = false;
+  // Not absl's: see common/time/steady_wait.h. Guards all below.
+  std::mutex left_mutex_;
+  std::condition_variable left_changed_;
+  std::set<int> left_;  // ranks that said so, with no failure
+  bool has_failed_ = false;
 };
 
 }  // namespace lockstep

@@ -11,6 +11,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "common/time/steady_wait.h"
+
 namespace lockstep {
 namespace {
 
@@ -45,7 +47,7 @@ void Link::Start() {
 }
 
 absl::Status Link::Send(absl::string_view bytes) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   if (closed_) return absl::UnavailableError("its connection was lost");
   const size_t behind = writing_bytes_ + unsent_.size();
   if (behind + bytes.size() > options_.max_unsent_bytes) {
@@ -62,11 +64,9 @@ absl::Status Link::Send(absl::string_view bytes) {
 }
 
 bool Link::WaitUntilSent(absl::Duration timeout) {
-  absl::MutexLock lock(&mutex_);
-  const auto done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return closed_ || !is_writing_;
-  };
-  return mutex_.AwaitWithTimeout(absl::Condition(&done), timeout) && !closed_;
+  std::unique_lock lock(mutex_);
+  const auto done = [this] { return closed_ || !is_writing_; };
+  return WaitFor(changed_, lock, timeout, done) && !closed_;
 }
 
 void Link::Read() {
@@ -81,13 +81,13 @@ void Link::Read() {
 
 void Link::Write() {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     writing_.clear();
     writing_.swap(unsent_);
     writing_bytes_ = writing_.size();
-    if (writing_.empty()) is_writing_ = false;
+    is_writing_ = !writing_.empty();
   }
-  if (writing_.empty()) return;
+  if (writing_.empty()) return changed_.notify_all();
   boost::asio::async_write(socket_, boost::asio::buffer(writing_),
                            [this](const error_code& error, size_t) {
                              // The peer's last words may still wait to be
@@ -98,9 +98,12 @@ void Link::Write() {
 }
 
 void Link::StopSending() {
-  absl::MutexLock lock(&mutex_);
-  closed_ = true;
-  is_writing_ = false;
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+    is_writing_ = false;
+  }
+  changed_.notify_all();
 }
 
 void Link::Close(const absl::Status& why) {

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/strings/string_view.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <string>
 
 namespace lockstep {
@@ -62,11 +62,13 @@ class Link {
   std::array<char, 64 << 10> read_buffer_;
   std::string writing_;
 
-  mutable absl::Mutex mutex_;
-  std::string unsent_ ABSL_GUARDED_BY(mutex_);
-  size_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of writing_
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // for sending
+  // Not absl's: see common/time/steady_wait.h. Guards all below.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;  // of the last two
+  std::string unsent_;
+  size_t writing_bytes_ = 0;  // of writing_
+  bool is_writing_ = false;
+  bool closed_ = false;  // for sending
 };
 
 // Small messages leave at once, and a host that is gone is noticed within
