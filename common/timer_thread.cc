@@ -8,13 +8,15 @@ TimerThread::TimerThread() : thread_([this] { Run(); }) {
   pthread_setname_np(thread_.native_handle(), "timers");
 }
 
-TimerThread::~TimerThread() {
+TimerThread::~TimerThread() { Stop(); }
+
+void TimerThread::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    destroyed_ = true;
+    stopped_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 uint64_t TimerThread::At(Clock::time_point time, std::function<void()> call) {
@@ -36,7 +38,7 @@ void TimerThread::Cancel(uint64_t id) {
 
 void TimerThread::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (!destroyed_) {
+  while (!stopped_) {
     if (calls_.empty()) {
       changed_.wait(lock);
       continue;

@@ -19,7 +19,7 @@ namespace lockstep {
 //   timers.Cancel(id);
 //
 // Holds as many as are neither called nor cancelled; its users bound that. Any
-// thread. The destructor lets a running one end and calls no other.
+// thread. The destructor stops it.
 class TimerThread {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,6 +35,10 @@ class TimerThread {
   // It may run, or be about to. Does nothing for one that has run.
   void Cancel(uint64_t id);
 
+  // Lets a running one end; no other is called from then on. For an owner of
+  // what they use, who ends before the timers do. Not from a call.
+  void Stop();
+
  private:
   void Run();
 
@@ -44,7 +48,7 @@ class TimerThread {
       calls_;
   std::map<uint64_t, Clock::time_point> times_;  // of calls_, by id
   uint64_t last_id_ = 0;
-  bool destroyed_ = false;
+  bool stopped_ = false;
 
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 namespace lockstep {
@@ -53,6 +54,27 @@ TEST(TimerThread, ACallMayMakeAndCancelOthers) {
     timers.At(Clock::now(), [&] { done.Notify(); });
   });
   done.WaitForNotification();
+  EXPECT_FALSE(called);
+}
+
+// What the calls use may end after it.
+TEST(TimerThread, StopWaitsForARunningCallAndNoOtherComes) {
+  TimerThread timers;
+  absl::Notification running, go_on;
+  std::atomic<bool> has_ended = false, called = false;
+  timers.At(Clock::now(), [&] {
+    running.Notify();
+    go_on.WaitForNotification();
+    has_ended = true;
+  });
+  running.WaitForNotification();
+  std::thread releaser([&] { go_on.Notify(); });
+  timers.Stop();
+  EXPECT_TRUE(has_ended);
+  releaser.join();
+  timers.Cancel(timers.At(Clock::now(), [&] { called = true; }));
+  timers.At(Clock::now(), [&] { called = true; });
+  timers.Stop();
   EXPECT_FALSE(called);
 }
 

@@ -112,6 +112,8 @@ Leader::~Leader() {
       MakeError(ErrorReason::kWorkerStopped,
                 "the worker shut down before the request had begun."));
   if (server_ != nullptr) server_->Shutdown(kServerGraceMs);
+  // What ends a step that hangs looks at the source, which goes before them.
+  admission_.timers().Stop();
 }
 
 absl::Status Leader::Run() {
