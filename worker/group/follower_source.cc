@@ -116,8 +116,13 @@ void FollowerSource::Beat() {
   }
 }
 
+// Of a group that has failed nobody takes what is read.
 void FollowerSource::OnBytes(absl::string_view bytes) {
   watch_.Heard(kLeader);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return;
+  }
   reader_.Append(bytes);
   while (true) {
     auto event = reader_.Next();

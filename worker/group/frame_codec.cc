@@ -12,6 +12,8 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kSizeBytes = sizeof(uint32_t);
+// A Hello, a HelloReply, a FollowerReport.
+constexpr size_t kMaxPeerMessageBytes = 16 << 10;
 
 // Bytes already read are dropped when they outweigh the rest, so that each byte
 // moves a bounded number of times.
@@ -36,6 +38,18 @@ absl::StatusOr<std::optional<absl::string_view>> FirstSized(
   }
   if (bytes.size() - kSizeBytes < size) return std::nullopt;
   return bytes.substr(kSizeBytes, size);
+}
+
+template <typename Message>
+absl::StatusOr<std::optional<Message>> TakeMessage(std::string* buffer,
+                                                   absl::string_view what) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const auto bytes,
+                            TakeSized(kMaxPeerMessageBytes, buffer));
+  if (!bytes.has_value()) return std::nullopt;
+  Message message;
+  if (message.ParseFromString(*bytes)) return message;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "it sent ", bytes->size(), " bytes that are no ", what, "."));
 }
 
 // Empty of no messages.
@@ -64,6 +78,32 @@ absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
   std::string result(*view);
   buffer->erase(0, kSizeBytes + result.size());
   return result;
+}
+
+absl::StatusOr<std::optional<v1::Hello>> TakeHello(std::string* buffer) {
+  return TakeMessage<v1::Hello>(buffer, "Hello");
+}
+
+absl::StatusOr<std::optional<v1::HelloReply>> TakeHelloReply(
+    std::string* buffer) {
+  return TakeMessage<v1::HelloReply>(buffer, "reply to it");
+}
+
+absl::StatusOr<std::optional<v1::FollowerReport>> ReportReader::Next() {
+  LOCKSTEP_RETURN_IF_ERROR(error_);
+  const size_t held = buffer_.size();
+  auto report = TakeMessage<v1::FollowerReport>(&buffer_, "report");
+  if (report.ok() && report->has_value() &&
+      (*report)->kind_case() == v1::FollowerReport::KIND_NOT_SET) {
+    report = absl::InvalidArgumentError(
+        absl::StrCat("it sent ", held - buffer_.size() - kSizeBytes,
+                     " bytes that are no report."));
+  }
+  if (!report.ok()) {
+    error_ = report.status();
+    buffer_ = {};
+  }
+  return report;
 }
 
 void AppendFrame(uint64_t epoch, const Frame& frame, std::string* out) {
@@ -105,11 +145,19 @@ void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
 }
 
 absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::Next() {
+  LOCKSTEP_RETURN_IF_ERROR(error_);
   if (position_ >= kLeastBytesToDrop && position_ >= buffer_.size() / 2) {
     buffer_.erase(0, position_);
     position_ = 0;
   }
-  return frame_.has_value() ? ReadMessages() : ReadHeader();
+  auto event = frame_.has_value() ? ReadMessages() : ReadHeader();
+  if (!event.ok()) {
+    error_ = event.status();
+    buffer_ = {};
+    position_ = 0;
+    frame_.reset();
+  }
+  return event;
 }
 
 absl::StatusOr<std::optional<FrameReader::Event>> FrameReader::ReadHeader() {

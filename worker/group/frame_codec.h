@@ -1,5 +1,6 @@
 #pragma once
 
+#include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/strings/string_view.h>
 #include <absl/types/span.h>
@@ -31,6 +32,12 @@ void AppendSized(absl::string_view bytes, std::string* out);
 absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
                                                      std::string* buffer);
 
+// The messages of the rendezvous, off the front of `buffer` likewise: also
+// INVALID_ARGUMENT where the bytes are none.
+absl::StatusOr<std::optional<v1::Hello>> TakeHello(std::string* buffer);
+absl::StatusOr<std::optional<v1::HelloReply>> TakeHelloReply(
+    std::string* buffer);
+
 // A frame up to its digest, which follows on its own once it is known.
 void AppendFrame(uint64_t epoch, const Frame& frame, std::string* out);
 void AppendDigest(uint64_t epoch, uint64_t step, const Digest& digest,
@@ -47,7 +54,8 @@ void AppendFailure(uint64_t epoch, const v1::FirstFailure& failure,
 //
 // An error is final: INVALID_ARGUMENT says after or in which step, and what can
 // not be from the leader of this epoch there, or which size is above its limit.
-// So it never holds more than a frame and a message. One thread.
+// What comes after it is dropped, so it never holds more than a frame and a
+// message. One thread.
 class FrameReader {
  public:
   // A frame without its digest, then that digest, and so on; heartbeats between
@@ -57,11 +65,13 @@ class FrameReader {
   explicit FrameReader(uint64_t epoch) : epoch_(epoch) {}
 
   void Append(absl::string_view bytes) {
-    buffer_.append(bytes.data(), bytes.size());
+    if (error_.ok()) buffer_.append(bytes.data(), bytes.size());
   }
 
   // The next complete event; nothing until more bytes arrive.
   absl::StatusOr<std::optional<Event>> Next();
+
+  size_t bytes_held() const { return buffer_.size(); }
 
  private:
   absl::StatusOr<std::optional<Event>> ReadHeader();
@@ -87,6 +97,23 @@ class FrameReader {
   size_t messages_left_ = 0;    // of it
   size_t bytes_left_ = 0;       // of these
   std::string message_digest_;  // announced by it
+  absl::Status error_;
+};
+
+// The same for what a follower sends: its reports.
+class ReportReader {
+ public:
+  void Append(absl::string_view bytes) {
+    if (error_.ok()) buffer_.append(bytes.data(), bytes.size());
+  }
+
+  absl::StatusOr<std::optional<v1::FollowerReport>> Next();
+
+  size_t bytes_held() const { return buffer_.size(); }
+
+ private:
+  std::string buffer_;
+  absl::Status error_;
 };
 
 }  // namespace lockstep

@@ -234,6 +234,57 @@ TEST(FrameReader, RefusesAFrameWhoseMessagesAreTooLargeTogether) {
   EXPECT_TRUE(ErrorOf(bytes).ok());
 }
 
+// A peer that babbles on until this process has left fills no memory.
+template <typename Reader>
+void ExpectToDropAllAfterAnError(Reader& reader, const std::string& wrong) {
+  reader.Append(wrong);
+  const absl::Status error = reader.Next().status();
+  EXPECT_FALSE(error.ok());
+  for (int i = 0; i < 100; ++i) {
+    reader.Append(std::string(64 << 10, '\1'));
+    EXPECT_EQ(reader.Next().status(), error);
+    EXPECT_EQ(reader.bytes_held(), 0);
+  }
+}
+
+TEST(FrameReader, KeepsNothingAfterAnError) {
+  Frame frame{.step = 1, .messages = {"one", "two"}};
+  std::string too_large("\xff\xff\xff\xff"), none, lost;
+  AppendSized("\xff", &none);
+  AppendFrame(kEpoch, frame, &lost);
+  lost.erase(lost.size() - 7);  // its second message, of which
+  AppendSized("tow", &lost);    // this is another
+  for (const std::string& wrong : {too_large, none, lost}) {
+    FrameReader reader(kEpoch);
+    ExpectToDropAllAfterAnError(reader, wrong);
+  }
+}
+
+TEST(ReportReader, KeepsNothingAfterAnError) {
+  std::string too_large("\xff\xff\xff\xff"), none, empty;
+  AppendSized("\xff", &none);
+  AppendSized("", &empty);
+  for (const std::string& wrong : {too_large, none, empty}) {
+    ReportReader reader;
+    ExpectToDropAllAfterAnError(reader, wrong);
+  }
+}
+
+TEST(ReportReader, TakesReportsAsTheyCome) {
+  v1::FollowerReport beat, leave;
+  beat.mutable_heartbeat()->set_step(7);
+  leave.mutable_leave();
+  std::string bytes;
+  AppendSized(beat.SerializeAsString(), &bytes);
+  AppendSized(leave.SerializeAsString(), &bytes);
+  ReportReader reader;
+  reader.Append(bytes.substr(0, bytes.size() - 1));
+  EXPECT_EQ((**reader.Next()).heartbeat().step(), 7);
+  EXPECT_FALSE(reader.Next()->has_value());
+  reader.Append(bytes.substr(bytes.size() - 1));
+  EXPECT_TRUE((**reader.Next()).has_leave());
+}
+
 TEST(TakeSized, TakesOneRunAtATime) {
   std::string buffer;
   AppendSized("first", &buffer);

@@ -14,22 +14,12 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kMaxReportBytes = 16 << 10;
 constexpr absl::Duration kLastWordsTimeout = absl::Milliseconds(500);
 
 std::vector<int> RanksAfterTheLeader(size_t count) {
   std::vector<int> ranks(count);
   std::iota(ranks.begin(), ranks.end(), 1);
   return ranks;
-}
-
-absl::Status ParseReport(const std::string& bytes, v1::FollowerReport* report) {
-  if (report->ParseFromString(bytes) &&
-      report->kind_case() != v1::FollowerReport::KIND_NOT_SET) {
-    return absl::OkStatus();
-  }
-  return absl::InternalError(
-      absl::StrCat("it sent ", bytes.size(), " bytes that are no report."));
 }
 
 }  // namespace
@@ -178,19 +168,17 @@ void LeaderSource::Beat() {
 
 void LeaderSource::OnBytes(Follower& follower, absl::string_view bytes) {
   watch_.Heard(follower.rank);
-  follower.received.append(bytes.data(), bytes.size());
+  follower.reports.Append(bytes);
   while (true) {
-    const auto taken = TakeSized(kMaxReportBytes, &follower.received);
-    if (taken.ok() && !taken->has_value()) return;
-    v1::FollowerReport report;
-    const absl::Status parsed =
-        taken.ok() ? ParseReport(**taken, &report) : taken.status();
-    if (!parsed.ok()) {
-      return failure_->Report({.rank = follower.rank,
-                               .kind = v1::PROTOCOL_VIOLATED,
-                               .reason = std::string(parsed.message())});
+    const auto report = follower.reports.Next();
+    if (!report.ok()) {
+      return failure_->Report(
+          {.rank = follower.rank,
+           .kind = v1::PROTOCOL_VIOLATED,
+           .reason = std::string(report.status().message())});
     }
-    OnReport(follower, report);
+    if (!report->has_value()) return;
+    OnReport(follower, **report);
   }
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/group/frame_codec.h"
 #include "worker/group/frame_source.h"
 #include "worker/group/group_failure.h"
 #include "worker/group/heartbeat_counts.h"
@@ -68,7 +69,7 @@ class LeaderSource final : public FrameSource {
   struct Follower {
     int rank = 0;
     // On the I/O thread.
-    std::string received;  // of a report
+    ReportReader reports;
     bool has_left = false;
     std::unique_ptr<Link> link;
   };

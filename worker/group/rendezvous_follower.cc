@@ -23,7 +23,6 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMaxReplyBytes = 16 << 10;
 constexpr std::chrono::milliseconds kRetryInterval(100);
 constexpr std::chrono::milliseconds kCheckInterval(50);
 
@@ -97,16 +96,15 @@ void Joining::SayHello() {
 }
 
 void Joining::ReadReply() {
-  socket_.async_read_some(
-      boost::asio::buffer(buffer_),
-      [this](const error_code& error, size_t size) {
-        received_.append(buffer_.data(), size);
-        const auto bytes = TakeSized(kMaxReplyBytes, &received_);
-        if (!error && bytes.ok() && !bytes->has_value()) return ReadReply();
-        v1::HelloReply reply;
-        is_lost_ = error || !bytes.ok() || !reply.ParseFromString(**bytes);
-        if (!is_lost_) reply_ = std::move(reply);
-      });
+  socket_.async_read_some(boost::asio::buffer(buffer_),
+                          [this](const error_code& error, size_t size) {
+                            received_.append(buffer_.data(), size);
+                            auto reply = TakeHelloReply(&received_);
+                            if (!error && reply.ok() && !reply->has_value())
+                              return ReadReply();
+                            is_lost_ = error || !reply.ok();
+                            if (!is_lost_) reply_ = **std::move(reply);
+                          });
 }
 
 absl::Status RunUntilReply(boost::asio::io_context& context, Joining& joining,

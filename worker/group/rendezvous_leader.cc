@@ -29,7 +29,6 @@ namespace {
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMaxHelloBytes = 16 << 10;
 // That have not said Hello yet; the longest silent one makes room for the next.
 constexpr size_t kMaxCallers = 256;
 constexpr std::chrono::milliseconds kCheckInterval(50);
@@ -83,7 +82,7 @@ class RendezvousLeader::Gathering {
   void Accept();
   void Hear(tcp::socket socket);
   void ReadHello(CallerPtr caller);
-  void OnHello(Caller& caller, const std::string& bytes);
+  void OnHello(Caller& caller, const v1::Hello& hello);
   // Why a Hello that fits can not join; empty where it can.
   std::string WhyTaken(const v1::Hello& hello);
   void Refuse(Caller& caller, absl::string_view reason);
@@ -214,7 +213,7 @@ void RendezvousLeader::Gathering::ReadHello(CallerPtr caller) {
       boost::asio::buffer(reader.buffer),
       [this, caller](const error_code& error, size_t size) {
         caller->received.append(caller->buffer.data(), size);
-        const auto hello = TakeSized(kMaxHelloBytes, &caller->received);
+        const auto hello = TakeHello(&caller->received);
         if (!error && hello.ok() && !hello->has_value()) {
           return ReadHello(caller);
         }
@@ -224,9 +223,7 @@ void RendezvousLeader::Gathering::ReadHello(CallerPtr caller) {
 }
 
 void RendezvousLeader::Gathering::OnHello(Caller& caller,
-                                          const std::string& bytes) {
-  v1::Hello hello;
-  if (!hello.ParseFromString(bytes)) return;
+                                          const v1::Hello& hello) {
   const absl::Status fits = CheckHello(own_, hello);
   if (!fits.ok()) return Refuse(caller, fits.message());
   const std::string taken = WhyTaken(hello);
@@ -236,7 +233,7 @@ void RendezvousLeader::Gathering::OnHello(Caller& caller,
   joined_.insert_or_assign(rank, std::move(caller.socket));
   LOG(INFO) << "rank " << rank << " has joined, as process "
             << hello.process_id() << " on " << hello.host();
-  hellos_[rank] = std::move(hello);
+  hellos_[rank] = hello;
 }
 
 std::string RendezvousLeader::Gathering::WhyTaken(const v1::Hello& hello) {
