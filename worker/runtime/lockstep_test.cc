@@ -154,6 +154,31 @@ TEST(Lockstep, ALeaderThatHangsIsNamedByItsFollowers) {
   }
 }
 
+// The leader's outputs go to nobody any more, alone, with followers that wait
+// for its next frame, and at the end of the last request, when nobody does.
+TEST(Lockstep, ALeaderWhoseOutputsNobodyTakesIsNamed) {
+  for (const int size : {1, 3}) {
+    for (const uint64_t last : {2, 50}) {
+      ThreadGroup group(size, kWatch);
+      absl::Notification failed;
+      group.ranks[0]->step_timeout = absl::Milliseconds(50);
+      group.at_step_end = [&] {
+        if (group.leader_stats.step == 2) failed.WaitForNotification();
+      };
+      group.ranks[0]->failure.OnFailure([&](const auto&) { failed.Notify(); });
+      group.Add(1, {1, 2, 3}, last);
+      group.Start();
+      group.Join();
+      for (const auto& rank : group.ranks) {
+        EXPECT_THAT(std::string(rank->result.message()),
+                    HasSubstr("rank 0 failed first: step 2 exceeds its time "
+                              "limit"));
+        EXPECT_EQ(rank->failure.cause()->kind, v1::STEP_OVERDUE);
+      }
+    }
+  }
+}
+
 // Rank 2 hangs; the leader and rank 1 wait for it in a collective, and either
 // may notice first.
 TEST(Lockstep, AFollowerThatHangsIsNamedWhoeverNotices) {

@@ -7,11 +7,14 @@
 
 namespace lockstep {
 
+// Its end is within the step's time limit, too: who takes the outputs may hang.
 absl::Status StepLoop::Run() {
   while (true) {
     const absl::StatusOr<bool> stop = Step();
     if (parts_.on_step_end) parts_.on_step_end(parts_.scheduler->stats());
     LOCKSTEP_RETURN_IF_ERROR(stop.status());
+    parts_.watchdog->EndStep();
+    Enter(frame_.step, v1::FINISHED);
     if (*stop) return absl::OkStatus();
   }
 }
@@ -34,8 +37,6 @@ absl::StatusOr<bool> StepLoop::Step() {
     LOCKSTEP_RETURN_IF_ERROR(Commit());
   }
   LOCKSTEP_RETURN_IF_ERROR(CheckPages());
-  parts_.watchdog->EndStep();
-  Enter(frame_.step, v1::FINISHED);
   return stop;
 }
 

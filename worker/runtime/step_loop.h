@@ -40,7 +40,8 @@ class StepLoop {
     StepProgress* progress = nullptr;  // may be null: nobody asks
     StepMeter* meter = nullptr;        // likewise
     GrammarStore* grammars = nullptr;  // may be null: no leader names one
-    // After each step, a failed one too, on the step thread. May be empty.
+    // The last part of each step, of a failed one too, on the step thread: the
+    // watchdog and the meter see it. May be empty.
     std::function<void(const SchedulerStats&)> on_step_end;
   };
 

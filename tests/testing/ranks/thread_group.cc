@@ -83,6 +83,7 @@ ThreadGroup::~ThreadGroup() {
 void ThreadGroup::Start() {
   ranks[0]->Start(&outputs, [this](const SchedulerStats& stats) {
     leader_stats = stats;
+    if (at_step_end) at_step_end();
     if (stop_when_all_ended_ && HaveAllEnded()) inbox.Stop();
   });
   for (size_t i = 1; i < ranks.size(); ++i) ranks[i]->Start(&silent_, {});

@@ -106,6 +106,7 @@ class ThreadGroup {
   // The leader's; of its step thread until Join.
   OutputRecorder outputs;
   SchedulerStats leader_stats;
+  std::function<void()> at_step_end;  // the leader's; may be empty
 
  private:
   bool HaveAllEnded();
