@@ -89,6 +89,8 @@ class ManifestsTest(unittest.TestCase):
                     probe = pod.container["startupProbe"]
                     limit_s = probe["periodSeconds"] * probe["failureThreshold"]
                     self.assertGreater(limit_s, int(pod.flags["group_timeout"]), pod.name)
+                    # A leader says which rank does not load before its Pod is restarted for it.
+                    self.assertGreater(limit_s, int(pod.flags["load_timeout"]), pod.name)
 
     def test_followers_outlive_their_leader(self):
         for _, pods in self.each():

@@ -62,6 +62,7 @@ absl::Status Follower::LoadAndStep() {
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load([this](const std::string& progress) {
     health_->Enter(Phase::kLoading, progress);
   }));
+  source_.TellLoaded();
   health_->Enter(Phase::kReady);
   SilentSink sink;
   LOCKSTEP_RETURN_IF_ERROR(RunRankLoop({.rank = options_.rank.rank,

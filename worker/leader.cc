@@ -95,8 +95,16 @@ Leader::Leader(const WorkerOptions& options, Rank* rank, Membership membership,
       admission_(&inbox_, &router_, AdmissionOptions(*rank, &request_meters_)),
       grammars_(rank->grammars(), &inbox_, &admission_.timers(), {}),
       board_(&inbox_),
+      loads_({.ranks = options.rank.size,
+              .timeout = options.load_timeout,
+              .tell =
+                  [health](const std::string& who) {
+                    health->Enter(Phase::kLoading, who);
+                  }},
+             failure),
       source_(std::move(membership), &inbox_, failure,
-              {.timeout = options.heartbeat_timeout}),
+              {.timeout = options.heartbeat_timeout}, /*link=*/{},
+              [this](int rank) { loads_.SetLoaded(rank); }),
       service_(FactsOf(options, *rank), &admission_, &router_, &board_, &drain_,
                &grammars_) {
   failure_->OnFailure([this](const auto& cause) { OnFailure(cause); });
@@ -153,6 +161,7 @@ absl::Status Leader::Prepare() {
   }
   TellMetrics();
   health_->Enter(Phase::kLoading, options_.rank.model);
+  loads_.Start();
   LOCKSTEP_RETURN_IF_ERROR(rank_->Load([this](const std::string& progress) {
     health_->Enter(Phase::kLoading, progress);
   }));
@@ -160,6 +169,8 @@ absl::Status Leader::Prepare() {
   for (const std::string& note : rank_->notes()) {
     LOG(WARNING) << options_.rank.model << ": " << note;
   }
+  loads_.SetLoaded(options_.rank.rank);
+  LOCKSTEP_RETURN_IF_ERROR(loads_.WaitForAll());
   health_->Enter(Phase::kWarmingUp);
   return warm_up_.Start(&admission_, rank_->generates(),
                         [this](const absl::Status& status) { OnWarm(status); });

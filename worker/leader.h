@@ -17,6 +17,7 @@
 #include "worker/group/membership.h"
 #include "worker/group/request_inbox.h"
 #include "worker/options.h"
+#include "worker/runtime/load_watch.h"
 #include "worker/runtime/rank.h"
 #include "worker/runtime/step_meter.h"
 #include "worker/service/admission.h"
@@ -76,6 +77,7 @@ class Leader {
   Admission admission_;
   GrammarCache grammars_;
   LoadBoard board_;
+  LoadWatch loads_;
   LeaderSource source_;
   WorkerService service_;
   std::unique_ptr<TlsIdentity> tls_;  // outlives server_

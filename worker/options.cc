@@ -344,6 +344,7 @@ absl::StatusOr<WorkerOptions> OptionsFromFlags() {
   options.num_nodes = FLAGS_num_nodes;
   options.node_rank = FLAGS_node_rank;
   options.group_timeout = absl::Seconds(FLAGS_group_timeout);
+  LOCKSTEP_ASSIGN_OR_RETURN(options.load_timeout, LoadTimeoutFromFlags());
   options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
   options.step_timeout = absl::Seconds(FLAGS_step_timeout);
   options.heartbeat_timeout = absl::Seconds(FLAGS_heartbeat_timeout);
@@ -375,6 +376,7 @@ std::string WorkerOptions::ToString() const {
   add("node_rank", node_rank);
   add("collective", CollectiveName(rank.collective));
   add("group_timeout", absl::ToInt64Seconds(group_timeout));
+  add("load_timeout", absl::ToInt64Seconds(load_timeout));
   add("drain_timeout", absl::ToInt64Seconds(drain_timeout));
   add("step_timeout", absl::ToInt64Seconds(step_timeout));
   add("heartbeat_timeout", absl::ToInt64Seconds(heartbeat_timeout));

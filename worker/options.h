@@ -25,6 +25,7 @@ struct WorkerOptions {
   // This process is its host's first rank and starts those after it.
   bool starts_local_ranks = false;
   absl::Duration group_timeout;
+  absl::Duration load_timeout;
   absl::Duration drain_timeout;
   absl::Duration step_timeout;  // zero: derived from the warm-up
   absl::Duration heartbeat_timeout;

@@ -51,6 +51,15 @@ TEST_F(OptionsTest, WeightsMayBeRoundedOrRandom) {
             "--load_format is \"pt\"; it must be auto or dummy.");
 }
 
+TEST_F(OptionsTest, LoadingHasHalfAnHourUnlessItIsSaid) {
+  EXPECT_EQ(OptionsFromFlags()->load_timeout, absl::Minutes(30));
+  Set("load_timeout", "7200");
+  EXPECT_EQ(OptionsFromFlags()->load_timeout, absl::Hours(2));
+  Set("load_timeout", "0");
+  EXPECT_EQ(OptionsFromFlags().status().message(),
+            "--load_timeout is 0; it must be 1 to 1048576.");
+}
+
 TEST_F(OptionsTest, TheDeviceIsAutoUnlessItIsSaid) {
   EXPECT_EQ(OptionsFromFlags()->rank.device.kind, DeviceKind::kAuto);
   Set("device", "cuda");

@@ -3,6 +3,9 @@
 #include <absl/strings/str_cat.h>
 #include <gflags/gflags.h>
 
+#include "common/flag_check.h"
+#include "common/status_macros.h"
+
 DEFINE_string(quantize, "none",
               "Rounds matrices of floats as they are loaded: q8_0 or q4_0.");
 DEFINE_bool(verify_weights, false,
@@ -12,6 +15,9 @@ DEFINE_bool(verify_weights, false,
 DEFINE_string(load_format, "auto",
               "auto: the model's weights; dummy: random ones, for "
               "measurements. Only config.json has to be there.");
+DEFINE_int32(load_timeout, 1800,
+             "Seconds within which all ranks must have loaded the model, once "
+             "the group has formed. The leader's counts.");
 
 namespace lockstep {
 
@@ -34,6 +40,13 @@ absl::StatusOr<WeightOptions> WeightOptionsFromFlags() {
                      "\"; it must be auto or dummy."));
   }
   return options;
+}
+
+absl::StatusOr<absl::Duration> LoadTimeoutFromFlags() {
+  constexpr int kMost = 1 << 20;
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckRangeFlag("load_timeout", FLAGS_load_timeout, 1, kMost));
+  return absl::Seconds(FLAGS_load_timeout);
 }
 
 std::string ToString(const WeightOptions& options) {

@@ -50,6 +50,13 @@ FollowerSource::~FollowerSource() {
   io_->Stop();
 }
 
+void FollowerSource::TellLoaded() {
+  progress_.SetLoaded();
+  v1::FollowerReport report;
+  *report.mutable_heartbeat() = progress_.Read();
+  SendReport(report);
+}
+
 absl::Status FollowerSource::Next(bool /*idle*/, Frame* frame) {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &FollowerSource::HasFrameOrClosed));

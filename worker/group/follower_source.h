@@ -50,6 +50,10 @@ class FollowerSource final : public FrameSource {
   // Of the leader, that have come.
   const HeartbeatCounts& heartbeats() const { return heartbeats_; }
 
+  // This rank has loaded the model: the leader hears it at once, and again with
+  // each heartbeat.
+  void TellLoaded();
+
   absl::Status Next(bool idle, Frame* frame) override;
   absl::Status Agree(const Digest& digest) override;
 

@@ -27,10 +27,12 @@ std::vector<int> RanksAfterTheLeader(size_t count) {
 LeaderSource::LeaderSource(Membership membership, RequestInbox* inbox,
                            GroupFailure* failure,
                            const PeerWatch::Options& watch,
-                           const Link::Options& link)
+                           const Link::Options& link,
+                           std::function<void(int rank)> on_loaded)
     : epoch_(membership.epoch),
       inbox_(inbox),
       failure_(failure),
+      on_loaded_(std::move(on_loaded)),
       io_(std::move(membership.io)),
       heartbeats_(RanksAfterTheLeader(membership.links.size())),
       watch_(/*own_rank=*/0, RanksAfterTheLeader(membership.links.size()),
@@ -187,6 +189,7 @@ void LeaderSource::OnReport(Follower& follower,
   if (report.has_heartbeat()) {
     heartbeats_.Count(follower.rank);
     watch_.Heard(follower.rank, report.heartbeat());
+    if (report.heartbeat().loaded() && on_loaded_) on_loaded_(follower.rank);
   } else if (report.has_failure() && IsWronglyMissedBy(report.failure())) {
     failure_->Report(
         {.rank = follower.rank,

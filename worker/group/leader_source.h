@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,9 +43,12 @@ namespace lockstep {
 class LeaderSource final : public FrameSource {
  public:
   // `inbox` and `failure` must outlive this. A group of one has no links.
+  // `on_loaded` is told of each follower that has loaded the model, at least
+  // once, on the I/O thread.
   LeaderSource(Membership membership, RequestInbox* inbox,
                GroupFailure* failure, const PeerWatch::Options& watch = {},
-               const Link::Options& link = {});
+               const Link::Options& link = {},
+               std::function<void(int rank)> on_loaded = nullptr);
   ~LeaderSource() override;
 
   // Of this rank, for its step loop. Null in a group of one.
@@ -84,6 +88,7 @@ class LeaderSource final : public FrameSource {
   const uint64_t epoch_;
   RequestInbox* const inbox_;
   GroupFailure* const failure_;
+  const std::function<void(int rank)> on_loaded_;
   const std::unique_ptr<IoThread> io_;
   std::vector<std::unique_ptr<Follower>> followers_;
 

@@ -1,5 +1,6 @@
 // The leader's and the followers' frame sources, over loopback sockets.
 
+#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +51,19 @@ TEST(Sources, EveryRankGetsTheSameBytesInTheSameSteps) {
       EXPECT_TRUE(follower->source->Agree(DigestOf(step)).ok());
     }
   }
+}
+
+// At once, whatever the pace of the heartbeats, of which there are none here.
+TEST(Sources, TheLeaderHearsOfEachFollowerThatHasLoaded) {
+  absl::Notification loaded[3];
+  SourceOptions options;
+  options.on_loaded = [&](int rank) { loaded[rank].Notify(); };
+  SourceGroup group(2, options);
+  group.followers[1]->source->TellLoaded();
+  loaded[2].WaitForNotification();
+  EXPECT_FALSE(loaded[1].HasBeenNotified());
+  group.followers[0]->source->TellLoaded();
+  loaded[1].WaitForNotification();
 }
 
 TEST(Sources, AFollowerGetsItsFrameBeforeTheLeaderHasPlanned) {

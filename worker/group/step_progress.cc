@@ -16,6 +16,7 @@ v1::Heartbeat StepProgress::Read() const {
   heartbeat.set_step(place / kStages);
   heartbeat.set_stage(static_cast<v1::StepStage>(place % kStages));
   heartbeat.set_overdue_step(overdue_step_.load(std::memory_order_relaxed));
+  heartbeat.set_loaded(loaded_.load(std::memory_order_relaxed));
   absl::MutexLock lock(&mutex_);
   if (count_collectives_) heartbeat.set_collectives(count_collectives_());
   return heartbeat;

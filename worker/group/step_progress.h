@@ -30,6 +30,9 @@ class StepProgress {
     overdue_step_.store(step, std::memory_order_relaxed);
   }
 
+  // This rank has loaded the model.
+  void SetLoaded() { loaded_.store(true, std::memory_order_relaxed); }
+
   // How many calls of collectives this rank has begun; called by Read, until it
   // is replaced. Empty: none.
   void CountCollectives(std::function<int64_t()> count);
@@ -41,6 +44,7 @@ class StepProgress {
 
   std::atomic<uint64_t> place_ = v1::FINISHED;  // of step 0
   std::atomic<uint64_t> overdue_step_ = 0;
+  std::atomic<bool> loaded_ = false;
   mutable absl::Mutex mutex_;
   std::function<int64_t()> count_collectives_ ABSL_GUARDED_BY(mutex_);
 };

@@ -20,12 +20,15 @@ TEST(StepProgress, TellsWhatItWasToldLast) {
   EXPECT_EQ(progress.Read().collectives(), 0);
   progress.Enter(7, v1::EXECUTES);
   progress.SetOverdue(7);
+  EXPECT_FALSE(progress.Read().loaded());
+  progress.SetLoaded();
   progress.CountCollectives([] { return 57; });
   const v1::Heartbeat now = progress.Read();
   EXPECT_EQ(now.step(), 7);
   EXPECT_EQ(now.stage(), v1::EXECUTES);
   EXPECT_EQ(now.overdue_step(), 7);
   EXPECT_EQ(now.collectives(), 57);
+  EXPECT_TRUE(now.loaded());
 }
 
 TEST(StepProgress, AStepIsFinishedAtItsEnd) {

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct SourceOptions {
   PeerWatch::Options leader = kQuiet;
   FollowerSource::Options follower = {.watch = kQuiet};
   Link::Options link = {};
+  std::function<void(int rank)> on_loaded = nullptr;
 };
 
 // One process's part in the group, with the hooks a rank installs.
@@ -64,8 +66,9 @@ struct SourceFollower : SourceRank {
 struct SourceLeader : SourceRank {
   SourceLeader(Membership membership, const SourceOptions& options)
       : SourceRank(0) {
-    source = std::make_unique<LeaderSource>(
-        std::move(membership), &inbox, &failure, options.leader, options.link);
+    source = std::make_unique<LeaderSource>(std::move(membership), &inbox,
+                                            &failure, options.leader,
+                                            options.link, options.on_loaded);
     failure.OnFailure([this](const auto& cause) {
       inbox.Close(failure.status());
       source->TellFailure(cause);
