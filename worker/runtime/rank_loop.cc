@@ -24,6 +24,7 @@ StepWatchdog::WarmUp LimitOf(const RankLoopParts& parts) {
   return {
       .steps = steps,
       .least = kLeastStepTimeout,
+      .most = kMostStepTimeout,
       .multiple = 1.0 * kStepTimeoutMultiple * parts.scheduler.max_step_tokens};
 }
 

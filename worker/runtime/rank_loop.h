@@ -17,6 +17,17 @@
 
 namespace lockstep {
 
+inline constexpr int kWarmUpSteps = 2;
+inline constexpr absl::Duration kWarmUpTimeout = absl::Minutes(5);
+
+// The limit of steps where none is given: a step may take this many times the
+// slowest of the warm-up, in which one token was computed, for each token that
+// it may compute; never less than a minute, and never so long that clients of a
+// group whose ranks wait for each other had to wait with them.
+inline constexpr int kStepTimeoutMultiple = 4;
+inline constexpr absl::Duration kLeastStepTimeout = absl::Minutes(1);
+inline constexpr absl::Duration kMostStepTimeout = absl::Minutes(5);
+
 // What a rank's steps need; all outlive RunRankLoop.
 struct RankLoopParts {
   int rank = 0;
@@ -38,16 +49,8 @@ struct RankLoopParts {
   // Those of the engine. Null: there are none.
   GrammarStore* grammars = nullptr;
   // The first steps of a group, which have at least kWarmUpTimeout.
-  int warm_up_steps = 2;
+  int warm_up_steps = kWarmUpSteps;
 };
-
-inline constexpr absl::Duration kWarmUpTimeout = absl::Minutes(5);
-
-// The limit of steps where none is given: a step may take this many times the
-// slowest of the warm-up, in which one token was computed, for each token that
-// it may compute; and never less than a minute.
-inline constexpr int kStepTimeoutMultiple = 4;
-inline constexpr absl::Duration kLeastStepTimeout = absl::Minutes(1);
 
 // Runs a rank's steps on this thread until the stop message: OK. An error of
 // this rank, or a step that takes too long, is reported to `failure`; then, as

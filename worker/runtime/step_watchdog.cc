@@ -46,8 +46,8 @@ void StepWatchdog::EndStep() {
   if (warm_up_.steps == 0) return;
   slowest_ = std::max(slowest_, absl::FromChrono(Clock::now() - begin_));
   if (--warm_up_.steps > 0) return;
-  const absl::Duration limit =
-      std::max(warm_up_.least, warm_up_.multiple * slowest_);
+  const absl::Duration limit = std::max(
+      warm_up_.least, std::min(warm_up_.most, warm_up_.multiple * slowest_));
   LOG(INFO) << "a step may take " << limit
             << "; the slowest of the warm-up took " << slowest_;
   SetLimit(limit);

@@ -30,8 +30,9 @@ class StepWatchdog {
   struct WarmUp {
     int steps = 2;
     // The limit of all steps after these: a multiple of the slowest of them,
-    // but no less than this.
+    // but no less than `least`, and else no more than `most`.
     absl::Duration least = absl::ZeroDuration();
+    absl::Duration most = absl::InfiniteDuration();
     double multiple = 0;
   };
 

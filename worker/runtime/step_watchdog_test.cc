@@ -69,6 +69,20 @@ TEST(StepWatchdog, ItsLimitHasALeast) {
   EXPECT_EQ(watchdog.limit(), absl::Minutes(1));
 }
 
+// However slow the warm-up was: a rank with a cold disk or a large batch.
+TEST(StepWatchdog, ItsLimitHasAMost) {
+  for (const double multiple : {1e12, 1e30}) {
+    StepWatchdog watchdog(absl::Hours(2), [](uint64_t) {});
+    watchdog.SetLimitByWarmUp({.steps = 1,
+                               .least = absl::Minutes(1),
+                               .most = absl::Minutes(5),
+                               .multiple = multiple});
+    watchdog.BeginStep(1);
+    watchdog.EndStep();
+    EXPECT_EQ(watchdog.limit(), absl::Minutes(5));
+  }
+}
+
 TEST(StepWatchdog, AStepOfTheWarmUpHasTheLimitOfTheWarmUp) {
   absl::Notification overdue;
   StepWatchdog watchdog(absl::Hours(2), [&](uint64_t) { overdue.Notify(); });
