@@ -1,5 +1,6 @@
 #include "worker/follower.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "common/status_macros.h"
@@ -7,9 +8,17 @@
 #include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
 #include "worker/runtime/silent_sink.h"
+#include "worker/step_health.h"
 #include "worker/worker_metrics.h"
 
 namespace lockstep {
+namespace {
+
+uint64_t FirstStepAfterWarmUp(const Rank& rank) {
+  return kWarmUpSteps + rank.scheduler_options().steps_in_flight;
+}
+
+}  // namespace
 
 Follower::Follower(const WorkerOptions& options, Rank* rank,
                    Membership membership, GroupFailure* failure,
@@ -21,7 +30,8 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
       metrics_(metrics),
       collective_address_(membership.collective_address),
       source_(options.rank.rank, std::move(membership), failure,
-              {.watch = {.timeout = options.heartbeat_timeout}}) {
+              {.watch = {.timeout = options.heartbeat_timeout}}),
+      step_age_(source_.progress(), FirstStepAfterWarmUp(*rank)) {
   IgnoreTerminationSignals();
   failure_->OnFailure([this](const auto& cause) {
     health_->EnterSilently(Phase::kFailed, cause.ToString());
@@ -32,7 +42,10 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
 }
 
 // First of all no hook refers to this any more.
-Follower::~Follower() { failure_->Disarm(); }
+Follower::~Follower() {
+  failure_->Disarm();
+  health_->ClearWork();
+}
 
 absl::Status Follower::Run() {
   const absl::Status status = LoadAndStep();
@@ -64,6 +77,8 @@ absl::Status Follower::LoadAndStep() {
   }));
   source_.TellLoaded();
   health_->Enter(Phase::kReady);
+  health_->SetWork(StepWorkLimits(options_.step_timeout),
+                   [this] { return step_age_.Overdue(); });
   SilentSink sink;
   LOCKSTEP_RETURN_IF_ERROR(RunRankLoop({.rank = options_.rank.rank,
                                         .scheduler = rank_->scheduler_options(),

@@ -11,6 +11,7 @@
 #include "worker/options.h"
 #include "worker/runtime/rank.h"
 #include "worker/runtime/step_meter.h"
+#include "worker/step_health.h"
 
 namespace lockstep {
 
@@ -43,6 +44,7 @@ class Follower {
   const v1::CollectiveAddress collective_address_;
   StepMeter step_meter_;
   FollowerSource source_;
+  StepAge step_age_;
 };
 
 }  // namespace lockstep

@@ -17,6 +17,7 @@
 #include "common/termination_signals.h"
 #include "worker/collectives/blamed_rank.h"
 #include "worker/runtime/rank_loop.h"
+#include "worker/step_health.h"
 #include "worker/worker_metrics.h"
 
 namespace lockstep {
@@ -47,18 +48,6 @@ Admission::Options AdmissionOptions(const Rank& rank, RequestMeters* meters) {
       std::max(options.stream.max_buffered_positions,
                2 * rank.scheduler_options().max_step_tokens);
   return options;
-}
-
-// Slow steps are no reason to take a group out of service; one that the
-// watchdog did not end is one to kill it. What the watchdog derives is less
-// than kLive.
-HealthBoard::WorkLimits LimitsOf(absl::Duration step_timeout) {
-  constexpr absl::Duration kReady = absl::Minutes(1);
-  constexpr absl::Duration kLive = absl::Hours(1);
-  if (step_timeout <= absl::ZeroDuration()) {
-    return {.ready = kReady, .live = kLive};
-  }
-  return {.ready = std::min(kReady, step_timeout), .live = 2 * step_timeout};
 }
 
 WorkerService::Facts FactsOf(const WorkerOptions& options, const Rank& rank) {
@@ -180,8 +169,10 @@ absl::Status Leader::Serve() {
   TerminationSignals signals({.grace = options_.drain_timeout,
                               .begin = [this] { drain_.Begin(); },
                               .hurry = [this] { Hurry(); }});
-  health_->SetWork(LimitsOf(options_.step_timeout),
-                   [this] { return board_.Overdue(); });
+  // The warm-up may take its time.
+  health_->SetWork(StepWorkLimits(options_.step_timeout), [this] {
+    return is_warm_ ? board_.Overdue() : absl::ZeroDuration();
+  });
   LOCKSTEP_RETURN_IF_ERROR(RunRankLoop(
       {.rank = options_.rank.rank,
        .scheduler = rank_->scheduler_options(),
@@ -228,7 +219,9 @@ void Leader::TellMetrics() {
 }
 
 void Leader::OnWarm(const absl::Status& status) {
-  if (status.ok()) admission_.Open();
+  if (!status.ok()) return;
+  is_warm_ = true;
+  admission_.Open();
 }
 
 void Leader::OnState(v1::ServingState state) {

@@ -82,6 +82,7 @@ class Leader {
   WorkerService service_;
   std::unique_ptr<TlsIdentity> tls_;  // outlives server_
   std::unique_ptr<GrpcServer> server_;
+  std::atomic<bool> is_warm_ = false;
   WarmUp warm_up_;
   bool is_announced_ = false;  // OnState's
   // OnFailure's, then LogFailure's.
