@@ -101,7 +101,7 @@ absl::Duration CpuTimeOf(pid_t pid) {
 // Heartbeats and watchdogs wake it a few times a second; one that spins would
 // use all of a core.
 TEST_F(StoppedRankTest, AnIdleGroupHardlyRuns) {
-  constexpr absl::Duration kTime = absl::Seconds(3);
+  constexpr absl::Duration kTime = absl::Seconds(10);
   Group group(2);
   const std::vector<pid_t> pids = {group.leader->pid(), group.followers[0]};
   std::vector<absl::Duration> before;
@@ -113,7 +113,7 @@ TEST_F(StoppedRankTest, AnIdleGroupHardlyRuns) {
       GRPC_CHANNEL_READY, absl::ToChronoTime(absl::Now() + kTime)));
   for (size_t rank = 0; rank < pids.size(); ++rank) {
     const absl::Duration used = CpuTimeOf(pids[rank]) - before[rank];
-    EXPECT_LT(used, 0.03 * kTime) << "rank " << rank;
+    EXPECT_LT(used, 0.01 * kTime) << "rank " << rank;
     std::printf("rank %zu, idle: %.2f%% of a core\n", rank,
                 100 * absl::FDivDuration(used, kTime));
   }
