@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -243,17 +245,19 @@ TEST_F(NcclCollectiveTest, ACallThatHasNotBegunTouchesNothingAfterAnAbort) {
 
 TEST_F(NcclCollectiveTest, AnAbortWaitsForACallThatTouchesItsTensor) {
   OnAll(1, [&](NcclCollective* collective) {
-    absl::Notification touching, aborted;
+    absl::Notification touching;
+    std::promise<void> aborted;
+    const std::shared_future<void> has_aborted = aborted.get_future().share();
     bool is_early = false;
     std::thread aborter([&] {
       touching.WaitForNotification();
       collective->Abort("rank 1 lost its power supply");
-      aborted.Notify();
+      aborted.set_value();
     });
     fake_.OnNcclTouch([&] {
       if (!touching.HasBeenNotified()) touching.Notify();
-      is_early |=
-          aborted.WaitForNotificationWithTimeout(absl::Milliseconds(50));
+      is_early |= has_aborted.wait_for(std::chrono::milliseconds(50)) ==
+                  std::future_status::ready;
     });
     float value = 1;
     // Whether it is done before it is aborted is the device's affair.
