@@ -4,11 +4,12 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/notification.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -160,12 +161,13 @@ TEST_F(CudaDeviceTest, FreeingMemoryWaitsForNoOtherDevice) {
   fake_.SetMachine(/*devices=*/2, /*driver_version=*/13000, 1 << 20);
   const auto driver = Value(CudaDriver::Load(fake_.library()));
   const auto busy = Value(CudaStream::Create(device_.get()));
-  absl::Notification freed;
+  std::promise<void> freed;
+  std::future<void> has_freed = freed.get_future();
   bool came = false;
   ASSERT_EQ(fake_.Launch(busy->handle(),
                          [&] {
-                           came = freed.WaitForNotificationWithTimeout(
-                               absl::Seconds(20));
+                           came = has_freed.wait_for(std::chrono::seconds(
+                                      20)) == std::future_status::ready;
                            return 0;
                          }),
             0);
@@ -174,7 +176,7 @@ TEST_F(CudaDeviceTest, FreeingMemoryWaitsForNoOtherDevice) {
     Value(PinnedMemory::Allocate(other.get(), 64)).reset();
     Value(DeviceArena::Create(other.get(), "workspaces", 64)).reset();
   }).join();
-  freed.Notify();
+  freed.set_value();
   ASSERT_TRUE(busy->Synchronize().ok());
   EXPECT_TRUE(came);
 }
