@@ -193,7 +193,12 @@ void RoutedCall::OnEnd(absl::Status status) {
     silent_for = silent_for_;
   }
   const bool is_complete = status.ok() && point_.is_complete();
-  if (is_complete || is_cancelled) return End(std::move(status));
+  if (is_complete) return End(std::move(status));
+  // Cancelled when it was too late already, it is late in the words of all.
+  if (is_cancelled) {
+    return End(absl::IsDeadlineExceeded(status) ? DescribeDeadline(status)
+                                                : std::move(status));
+  }
   status = Describe(status, silent_for);
   const FailureKind kind = silent_for > absl::ZeroDuration()
                                ? FailureKind::kSilent

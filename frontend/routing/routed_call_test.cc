@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -141,6 +142,19 @@ TEST_F(RoutedCallTest, TheLastSilentGroupIsNamed) {
 TEST_F(RoutedCallTest, AnAnswerHasALimitInAll) {
   options_.request_timeout = absl::Milliseconds(100);
   Run({HangAfter("te")});
+  EXPECT_EQ(client_.end.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(client_.end.message(),
+              HasSubstr("the 100ms of --request_timeout"));
+}
+
+// Whoever watches the same limit cancels at about the time that it passes.
+TEST_F(RoutedCallTest, ItsLimitHasItsNameThoughItIsCancelledToo) {
+  options_.request_timeout = absl::Milliseconds(100);
+  client_.on_message = [&](const auto&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+    client_.call->Cancel();
+  };
+  Run({HangAfter("")});
   EXPECT_EQ(client_.end.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(client_.end.message(),
               HasSubstr("the 100ms of --request_timeout"));
