@@ -36,7 +36,8 @@ Follower::Follower(const WorkerOptions& options, Rank* rank,
   failure_->OnFailure([this](const auto& cause) {
     health_->EnterSilently(Phase::kFailed, cause.ToString());
     source_.TellFailure(cause);
-    rank_->AbortCollective(cause.ToString());
+    rank_->EndCollective(
+        BlameRank(cause.rank, absl::UnavailableError(cause.reason)));
   });
   failure_->OnVerdict([this](const auto&) { health_->LogPhase(); });
 }

@@ -277,7 +277,8 @@ void Leader::OnFailure(const GroupFailure::Cause& cause) {
                  .retry_delay = std::nullopt});
   health_->EnterSilently(Phase::kFailed, cause.ToString());
   inbox_.Close(status);
-  rank_->AbortCollective(cause.ToString());
+  rank_->EndCollective(
+      BlameRank(cause.rank, absl::UnavailableError(cause.reason)));
   source_.TellFailure(cause);
   failed_ = router_.FailAll(status);
   admission_.Close(v1::FAILED, status);

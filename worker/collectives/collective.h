@@ -48,7 +48,11 @@ class Collective {
   // Ends the calls in progress on all ranks, and all to come, with UNAVAILABLE:
   // on this rank with `reason`, on others with it or with the name of a rank
   // that left. Legal at any time; the first reason stays.
-  virtual void Abort(absl::string_view reason) = 0;
+  void Abort(absl::string_view reason) { End(absl::UnavailableError(reason)); }
+
+  // The same with an UNAVAILABLE that may blame a rank: see BlameRank. Whoever
+  // is ended by it blames that one, too.
+  virtual void End(const absl::Status& error) = 0;
 
   // Calls made so far; a forward pass makes 2·layers + 1 and 1.
   virtual int64_t num_all_reduces() const = 0;

@@ -274,6 +274,21 @@ TEST_P(CollectiveConformance, AbortFromAnotherThreadEndsABlockedCall) {
   EXPECT_EQ(status, absl::UnavailableError("its watchdog gave up"));
 }
 
+// So that a rank which hears of the failure by its collective alone does not
+// take itself for the one that failed.
+TEST_P(CollectiveConformance, WhoeverIsEndedBlamesWhomTheEndBlames) {
+  const bool all_are_told = std::string(GetParam().name) != "Gloo";
+  group_.front()->End(BlameRank(7, absl::UnavailableError("it is gone")));
+  group_.front()->End(BlameRank(8, absl::UnavailableError("it follows")));
+  OnEveryRank([&](Collective* collective) {
+    float value = 1;
+    const absl::Status status = collective->AllReduceSum({&value, 1});
+    if (collective->rank() > 0 && !all_are_told) return;
+    EXPECT_EQ(BlamedRank(status), 7) << status;
+    EXPECT_EQ(status.message(), "it is gone");
+  });
+}
+
 TEST_P(CollectiveConformance, NamesTheRankThatDoesNotComeInTime) {
   if (size_ == 1) GTEST_SKIP() << "nobody to wait for";
   const int late = size_ - 1;

@@ -31,7 +31,7 @@ namespace lockstep {
 //   …mesh->incoming(peer)…
 //
 // Messages are received by Gloo's own thread, "gloo", which the mesh owns. One
-// thread uses the mesh; Abort may come from any. After a failure every call
+// thread uses the mesh; End may come from any. After a failure every call
 // fails, and the connections are closed, which ends the calls of the others.
 // The process ignores SIGPIPE from Listen on: a peer may be gone.
 class GlooMesh {
@@ -80,8 +80,8 @@ class GlooMesh {
   // message is left from another. REQUIRES: rank is another's.
   const char* incoming(int rank) const;
 
-  // See Collective::Abort.
-  void Abort(absl::string_view reason) { Fail(absl::UnavailableError(reason)); }
+  // See Collective::End.
+  void End(const absl::Status& error) { Fail(error); }
 
   // OK, or the first failure.
   absl::Status status() const;

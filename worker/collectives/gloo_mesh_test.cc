@@ -83,7 +83,8 @@ TEST(GlooMesh, ARankThatDoesNotConnectIsNamedAfterAWhile) {
 
 TEST(GlooMesh, AnAbortEndsConnecting) {
   const auto here = Listen(0), there = Listen(1);
-  std::thread aborter([&] { here->Abort("the leader left"); });
+  std::thread aborter(
+      [&] { here->End(absl::UnavailableError("the leader left")); });
   EXPECT_EQ(here->Connect({"", there->addresses()[0]}),
             absl::UnavailableError("the leader left"));
   aborter.join();

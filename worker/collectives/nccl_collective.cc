@@ -192,15 +192,11 @@ std::string NcclCollective::Named(absl::string_view call) const {
   return absl::StrCat(call, " of rank ", options_.rank);
 }
 
-void NcclCollective::Abort(absl::string_view reason) {
-  End(absl::UnavailableError(reason));
-}
-
 // What is on the stream ends with the communicator.
-void NcclCollective::End(const absl::Status& status) {
+void NcclCollective::End(const absl::Status& error) {
   const std::lock_guard lock(mutex_);
   if (!ended_.ok()) return;
-  ended_ = status;
+  ended_ = error;
   if (communicator_ != nullptr) nccl_->api().abort(communicator_);
   communicator_ = nullptr;
   changed_.notify_all();

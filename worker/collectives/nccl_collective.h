@@ -82,7 +82,7 @@ class NcclCollective final : public Collective {
 
   void SetTimeout(absl::Duration timeout) override { timeout_ = timeout; }
   // Of this rank alone: others learn of it by the group, or by their limits.
-  void Abort(absl::string_view reason) override;
+  void End(const absl::Status& error) override;
   int64_t num_all_reduces() const override { return num_all_reduces_; }
   int64_t num_all_gathers() const override { return num_all_gathers_; }
 
@@ -108,7 +108,6 @@ class NcclCollective final : public Collective {
   absl::Status AwaitStream(const char* call, const std::string& what);
   // What could not end leaves nothing that another call could follow.
   absl::Status EndUnless(const absl::Status& status);
-  void End(const absl::Status& status);
   void Watch();
 
   const NcclLibrary* const nccl_;

@@ -43,7 +43,7 @@ class FaultyCollective final : public Collective {
   void SetTimeout(absl::Duration timeout) override {
     inner_->SetTimeout(timeout);
   }
-  void Abort(absl::string_view reason) override { inner_->Abort(reason); }
+  void End(const absl::Status& error) override { inner_->End(error); }
   int64_t num_all_reduces() const override { return 0; }
   int64_t num_all_gathers() const override { return 0; }
 

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_join.h>
+#include <absl/strings/string_view.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -49,7 +50,7 @@ bool IsAt(uint32_t count, uint32_t round) {
 absl::Status SharedBarrier::Wait(const Arrival& arrival) {
   std::atomic<uint32_t>& own = flags_[arrival.rank].round;
   const uint32_t round = own.load(std::memory_order_relaxed) + 1;
-  if (aborted()) return absl::UnavailableError(reason());
+  if (aborted()) return error();
 
   // In one order with the sleepers' own: they count themselves, then look.
   own.store(round);
@@ -69,7 +70,7 @@ absl::Status SharedBarrier::Wait(const Arrival& arrival) {
     all_came = HaveCome(round, arrival.size, &met);
   }
   if (!all_came && !aborted()) Sleep(round, arrival, &met);
-  if (aborted()) return absl::UnavailableError(reason());
+  if (aborted()) return error();
   if (HaveCome(round, arrival.size, &met)) return absl::OkStatus();
   const std::vector<int> late = LateRanks(round, arrival.size);
   if (late.empty()) return absl::OkStatus();  // by now
@@ -105,11 +106,13 @@ std::vector<int> SharedBarrier::LateRanks(uint32_t round, int size) const {
   return late;
 }
 
-void SharedBarrier::Abort(absl::string_view reason) {
+void SharedBarrier::Abort(const absl::Status& error) {
   uint32_t expected = kNoReason;
   if (reason_state_.compare_exchange_strong(expected, kWriting)) {
+    const absl::string_view reason = error.message();
     reason_bytes_ = std::min<size_t>(reason.size(), kMaxReasonBytes);
     std::memcpy(reason_, reason.data(), reason_bytes_);
+    blamed_ = BlamedRank(error).value_or(-1) + 1;
     reason_state_.store(kWritten, std::memory_order_release);
   }
   aborted_.store(true);
@@ -117,12 +120,14 @@ void SharedBarrier::Abort(absl::string_view reason) {
   WakeAll(&bell_);
 }
 
-std::string SharedBarrier::reason() const {
+absl::Status SharedBarrier::error() const {
   // Two ranks may abort at once, or one die while it writes.
   if (reason_state_.load(std::memory_order_acquire) != kWritten) {
-    return "the group was aborted";
+    return absl::UnavailableError("the group was aborted");
   }
-  return std::string(reason_, reason_bytes_);
+  const absl::Status error =
+      absl::UnavailableError(absl::string_view(reason_, reason_bytes_));
+  return blamed_ == 0 ? error : BlameRank(blamed_ - 1, error);
 }
 
 }  // namespace lockstep

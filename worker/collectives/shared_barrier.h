@@ -1,12 +1,10 @@
 #pragma once
 
 #include <absl/status/status.h>
-#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -31,14 +29,16 @@ class SharedBarrier {
     absl::Duration timeout = absl::InfiniteDuration();
   };
 
-  // Returns OK when all ranks have called it; UNAVAILABLE with the reason once
-  // aborted; DEADLINE_EXCEEDED names the ranks that did not come.
+  // Returns OK when all ranks have called it; error() once aborted;
+  // DEADLINE_EXCEEDED names the ranks that did not come.
   absl::Status Wait(const Arrival& arrival);
 
-  // Ends all calls of Wait, in progress and to come. The first reason stays.
-  void Abort(absl::string_view reason);
+  // Ends all calls of Wait, in progress and to come, in every process. The
+  // first error stays: its message, and whom it blames.
+  void Abort(const absl::Status& error);
 
-  std::string reason() const;
+  // UNAVAILABLE with what it was aborted with.
+  absl::Status error() const;
 
  private:
   static constexpr int kMaxReasonBytes = 512;  // longer ones are cut
@@ -65,6 +65,7 @@ class SharedBarrier {
   alignas(64) std::atomic<bool> aborted_;
   enum : uint32_t { kNoReason, kWriting, kWritten };
   std::atomic<uint32_t> reason_state_;
+  int32_t blamed_;  // 1 + the rank; 0: none
   uint32_t reason_bytes_;
   char reason_[kMaxReasonBytes];
 };

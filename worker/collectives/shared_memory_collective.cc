@@ -4,11 +4,13 @@
 #include <absl/strings/str_cat.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "common/error_reason.h"
 #include "common/status_macros.h"
+#include "worker/collectives/blamed_rank.h"
 #include "worker/collectives/operation.h"
 #include "worker/collectives/rank_sum.h"
 
@@ -113,8 +115,8 @@ absl::Status SharedMemoryCollective::AllGather(absl::Span<const float> in,
   return absl::OkStatus();
 }
 
-void SharedMemoryCollective::Abort(absl::string_view reason) {
-  segment_->barrier().Abort(reason);
+void SharedMemoryCollective::End(const absl::Status& error) {
+  segment_->barrier().Abort(error);
 }
 
 absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
@@ -129,7 +131,10 @@ absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
   if (absl::IsDeadlineExceeded(met)) {
     const std::string late =
         absl::StrCat(OperationName(operation), ": ", met.message(), ".");
-    Abort(late);
+    // The others, too, blame who did not come.
+    const std::optional<int> blamed = BlamedRank(met);
+    const absl::Status ended = absl::UnavailableError(late);
+    End(blamed.has_value() ? BlameRank(*blamed, ended) : ended);
     return WithMessage(met, late);
   }
   LOCKSTEP_RETURN_IF_ERROR(met);
@@ -137,7 +142,7 @@ absl::Status SharedMemoryCollective::Exchange(uint64_t operation,
     const uint64_t other = segment_->slot(rank, parity_).operation;
     if (other == operation) continue;
     Abort(OutOfStep(rank_, operation, rank, other));
-    return absl::UnavailableError(barrier.reason());
+    return barrier.error();
   }
   return absl::OkStatus();
 }

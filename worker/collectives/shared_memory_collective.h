@@ -41,7 +41,7 @@ class SharedMemoryCollective final : public Collective {
   absl::Status AllGather(absl::Span<const float> in,
                          absl::Span<float> out) override;
   void SetTimeout(absl::Duration timeout) override { timeout_ = timeout; }
-  void Abort(absl::string_view reason) override;
+  void End(const absl::Status& error) override;
   int64_t num_all_reduces() const override { return num_all_reduces_; }
   int64_t num_all_gathers() const override { return num_all_gathers_; }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/testing/die_in_call.h"
+#include "worker/collectives/blamed_rank.h"
 
 namespace lockstep {
 namespace {
@@ -190,7 +191,8 @@ TEST(SharedMemoryCollective, RanksThatWaitForADeadOneEndWhenSomebodyAborts) {
       absl::Status status = (*group)[rank]->AllReduceSum({&value, 1});
       if (rank == 2) _exit(9);
       while (status.ok()) status = (*group)[rank]->AllReduceSum({&value, 1});
-      _exit(absl::StrContains(status.message(), "rank 2 died") ? 0 : 1);
+      const bool is_told = absl::StrContains(status.message(), "it died");
+      _exit(is_told && BlamedRank(status) == 2 ? 0 : 1);
     }
     children.push_back(child);
   }
@@ -202,10 +204,11 @@ TEST(SharedMemoryCollective, RanksThatWaitForADeadOneEndWhenSomebodyAborts) {
     int exit_status = 0;
     EXPECT_EQ(waitpid(children[1], &exit_status, 0), children[1]);
     EXPECT_EQ(WEXITSTATUS(exit_status), 9);
-    (*group)[0]->Abort("rank 2 died");
+    (*group)[0]->End(BlameRank(2, absl::UnavailableError("it died")));
   });
   while (status.ok()) status = (*group)[0]->AllReduceSum({&value, 1});
-  EXPECT_EQ(status.message(), "rank 2 died");
+  EXPECT_EQ(status.message(), "it died");
+  EXPECT_EQ(BlamedRank(status), 2);
   watchdog.join();
   int exit_status = 0;
   EXPECT_EQ(waitpid(children[0], &exit_status, 0), children[0]);

@@ -11,7 +11,7 @@ namespace lockstep {
 absl::Status SingleCollective::CheckAlive() {
   if (!aborted_.load(std::memory_order_acquire)) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  return absl::UnavailableError(reason_);
+  return error_;
 }
 
 absl::Status SingleCollective::AllReduceSum(absl::Span<float>) {
@@ -28,10 +28,10 @@ absl::Status SingleCollective::AllGather(absl::Span<const float> in,
   return absl::OkStatus();
 }
 
-void SingleCollective::Abort(absl::string_view reason) {
+void SingleCollective::End(const absl::Status& error) {
   absl::MutexLock lock(&mutex_);
   if (aborted_) return;
-  reason_ = std::string(reason);
+  error_ = error;
   aborted_.store(true, std::memory_order_release);
 }
 

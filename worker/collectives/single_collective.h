@@ -1,10 +1,10 @@
 #pragma once
 
 #include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 
 #include <atomic>
-#include <string>
 
 #include "worker/collectives/collective.h"
 
@@ -19,7 +19,7 @@ class SingleCollective final : public Collective {
   absl::Status AllGather(absl::Span<const float> in,
                          absl::Span<float> out) override;
   void SetTimeout(absl::Duration) override {}  // there is nobody to wait for
-  void Abort(absl::string_view reason) override;
+  void End(const absl::Status& error) override;
   int64_t num_all_reduces() const override { return num_all_reduces_; }
   int64_t num_all_gathers() const override { return num_all_gathers_; }
 
@@ -30,7 +30,7 @@ class SingleCollective final : public Collective {
   std::atomic<int64_t> num_all_gathers_ = 0;
   std::atomic<bool> aborted_ = false;
   absl::Mutex mutex_;
-  std::string reason_ ABSL_GUARDED_BY(mutex_);
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lockstep

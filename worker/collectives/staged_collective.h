@@ -39,7 +39,7 @@ class StagedCollective final : public Collective {
   void SetTimeout(absl::Duration timeout) override {
     on_device_->SetTimeout(timeout);
   }
-  void Abort(absl::string_view reason) override { on_device_->Abort(reason); }
+  void End(const absl::Status& error) override { on_device_->End(error); }
   int64_t num_all_reduces() const override {
     return on_device_->num_all_reduces();
   }

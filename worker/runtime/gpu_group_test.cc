@@ -132,7 +132,8 @@ TEST_P(GpuGroupTest, ARankThatDoesNotComeEndsTheMeetingOfOthersInTime) {
 TEST_P(GpuGroupTest, AnAbortEndsTheMeeting) {
   OnRanks([&](int number, JoinedRank& rank) {
     if (number == size_ - 1) return;
-    std::thread aborter([&] { rank.collective->Abort("a rank left"); });
+    std::thread aborter(
+        [&] { rank.collective->End(absl::UnavailableError("a rank left")); });
     EXPECT_EQ(
         rank.collective->Meet(rank.membership.collective_address, kTimeout),
         absl::UnavailableError("a rank left"));

@@ -2,7 +2,6 @@
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
-#include <absl/strings/string_view.h>
 #include <absl/time/time.h>
 
 #include <cstdint>
@@ -70,7 +69,7 @@ struct RankOptions {
 //   LOCKSTEP_RETURN_IF_ERROR(rank->Load());
 //   rank->engine()…
 //
-// One thread, but for AbortCollective.
+// One thread, but for EndCollective.
 class Rank {
  public:
   // Maps the model and checks that it can be cut as asked and that there is
@@ -94,9 +93,9 @@ class Rank {
   // has a time limit; its failure names the rank.
   absl::Status MeetRanks(const v1::CollectiveAddress& others);
 
-  // Ends the exchanges of all ranks, in progress and to come. Any thread, at
-  // any time.
-  void AbortCollective(absl::string_view reason) { collective_.Abort(reason); }
+  // Ends the exchanges of all ranks, in progress and to come, with an error
+  // that blames a rank. Any thread, at any time.
+  void EndCollective(const absl::Status& error) { collective_.End(error); }
 
   // No step comes any more, and other ranks may leave.
   void CloseCollective() { collective_.Close(); }

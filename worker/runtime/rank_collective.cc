@@ -82,27 +82,27 @@ void RankCollective::Set(std::unique_ptr<Collective> collective) {
 }
 
 void RankCollective::Use(Collective* collective) {
-  std::optional<std::string> aborted;
+  absl::Status error;
   {
     absl::MutexLock lock(&mutex_);
     collective_ = collective;
-    aborted = aborted_;
+    error = error_;
   }
-  if (aborted.has_value()) collective->Abort(*aborted);
+  if (!error.ok()) collective->End(error);
 }
 
 void RankCollective::Close() {
   if (options_.kind == CollectiveKind::kNccl) options_.gpu->CloseCollective();
 }
 
-void RankCollective::Abort(absl::string_view reason) {
+void RankCollective::End(const absl::Status& error) {
   Collective* collective = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!aborted_.has_value()) aborted_ = std::string(reason);
+    if (error_.ok()) error_ = error;
     collective = collective_;
   }
-  if (collective != nullptr) collective->Abort(reason);
+  if (collective != nullptr) collective->End(error);
 }
 
 }  // namespace lockstep

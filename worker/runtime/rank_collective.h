@@ -2,13 +2,11 @@
 
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
-#include <absl/strings/string_view.h>
 #include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "proto/group.pb.h"
@@ -27,7 +25,7 @@ namespace lockstep {
 //   LOCKSTEP_RETURN_IF_ERROR(collective.Meet(others, timeout));
 //   collective.get()->AllReduceSum(…);
 //
-// One thread, but for Abort.
+// One thread, but for End.
 class RankCollective {
  public:
   struct Options {
@@ -62,8 +60,8 @@ class RankCollective {
   // other ranks leave.
   void Close();
 
-  // See Collective::Abort. Legal from the beginning, at any time.
-  void Abort(absl::string_view reason);
+  // See Collective::End. Legal from the beginning, at any time.
+  void End(const absl::Status& error);
 
  private:
   absl::Status Join(const v1::CollectiveAddress& others);
@@ -77,7 +75,7 @@ class RankCollective {
   Collective* collective_ = nullptr;
 
   absl::Mutex mutex_;
-  std::optional<std::string> aborted_ ABSL_GUARDED_BY(mutex_);
+  absl::Status error_ ABSL_GUARDED_BY(mutex_);  // of End
 };
 
 }  // namespace lockstep

@@ -63,7 +63,7 @@ TEST_P(RankCollectiveTest, AnAbortBeforeTheRanksMeetEndsTheMeeting) {
   const int size = GetParam() == CollectiveKind::kSingle ? 1 : 2;
   const auto ranks = OpenAll(GetParam(), size);
   RankCollective& last = *ranks.back();
-  last.Abort("the leader left");
+  last.End(absl::UnavailableError("the leader left"));
   const absl::Status met = last.Meet(AddressFor(size - 1, ranks), kTimeout);
   EXPECT_EQ(met, absl::UnavailableError("the leader left"));
 }
@@ -74,7 +74,7 @@ TEST_P(RankCollectiveTest, AnAbortEndsTheMeetingInProgress) {
   absl::Notification begins;
   std::thread aborter([&] {
     begins.WaitForNotification();
-    ranks[1]->Abort("the leader left");
+    ranks[1]->End(absl::UnavailableError("the leader left"));
   });
   begins.Notify();
   EXPECT_EQ(ranks[1]->Meet(AddressFor(1, ranks), kTimeout),
@@ -108,16 +108,16 @@ TEST(RankCollective, OnGpusRankZerosIdGoesOutAndAllMeetByIt) {
   }
 }
 
-TEST(RankCollective, OnGpusAnAbortBeforeTheRanksMeetEndsTheMeeting) {
+TEST(RankCollective, OnGpusAnEndBeforeTheRanksMeetEndsTheMeeting) {
   for (const bool is_open : {false, true}) {
     testing::FakeGpuRank gpu("the id");
     RankCollective collective(
         {.kind = CollectiveKind::kNccl, .rank = 1, .size = 2, .gpu = &gpu});
-    if (!is_open) collective.Abort("the leader left");
+    const auto error = absl::UnavailableError("the leader left");
+    if (!is_open) collective.End(error);
     ASSERT_TRUE(collective.Open(kHost).ok());
-    if (is_open) collective.Abort("the leader left");
-    EXPECT_EQ(collective.Meet({}, kTimeout),
-              absl::UnavailableError("the leader left"));
+    if (is_open) collective.End(error);
+    EXPECT_EQ(collective.Meet({}, kTimeout), error);
   }
 }
 
