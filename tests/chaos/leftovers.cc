@@ -36,7 +36,7 @@ Leftovers::Leftovers() : segments_(Segments()) {}
 absl::Status Leftovers::Check(const Ranks& ranks) const {
   for (int rank = 0; rank < ranks.size(); ++rank) {
     if (!ranks.is_started(rank)) continue;
-    const pid_t pid = ranks.rank(rank).pid();
+    const pid_t pid = ranks.pid(rank);
     if (!IsRunning(pid)) continue;
     return absl::InternalError(
         absl::StrCat("process ", pid, " of rank ", rank, " is left."));

@@ -60,7 +60,8 @@ class Play {
                 .model = arena.model,
                 .size = round.size,
                 .flags = Flags(round),
-                .launcher = Launcher(round)}) {}
+                .launcher = Launcher(round),
+                .has_child = round.has_child}) {}
 
   absl::Status Run() {
     LOCKSTEP_RETURN_IF_ERROR(Start());
@@ -88,6 +89,8 @@ class Play {
                             : static_cast<int>(kStartLimit / absl::Seconds(1));
     return {"--num_pages=8192",
             "--max_step_tokens=64",
+            absl::StrCat("--collective=",
+                         round.has_gloo ? "gloo" : "shared_memory"),
             absl::StrCat("--heartbeat_timeout=", kHeartbeatTimeoutS),
             absl::StrCat("--step_timeout=", kStepTimeoutS),
             absl::StrCat("--drain_timeout=", kDrainTimeoutS),
@@ -154,7 +157,7 @@ class Play {
         LOCKSTEP_RETURN_IF_ERROR(ranks_.AwaitServing());
         LOCKSTEP_RETURN_IF_ERROR(
             StartClients(/*prompt_tokens=*/30, /*await_tokens=*/true));
-        ranks_.rank(0).Signal(SIGTERM);
+        ranks_.Signal(0, SIGTERM);
         return ranks_.AwaitLine(0, "draining");
     }
     return absl::OkStatus();
@@ -190,16 +193,15 @@ class Play {
   uint32_t AnswerTokens() const { return IsHarmless() ? 50 : kEndlessTokens; }
 
   absl::Status Strike() {
-    Process& victim = ranks_.rank(round_.victim);
     switch (round_.fault) {
       case GroupFault::kKill:
-        victim.Signal(SIGKILL);
+        ranks_.Signal(round_.victim, SIGKILL);
         return absl::OkStatus();
       case GroupFault::kTerminate:
-        victim.Signal(SIGTERM);
+        ranks_.Signal(round_.victim, SIGTERM);
         return absl::OkStatus();
       case GroupFault::kStop:
-        victim.Signal(SIGSTOP);
+        ranks_.Signal(round_.victim, SIGSTOP);
         // It joins, as far as the others can see.
         if (round_.state != GroupState::kForming) return absl::OkStatus();
         return StartFollower(MissingRank(round_));
@@ -240,7 +242,7 @@ class Play {
         return absl::InternalError("a client was disturbed.");
       }
     }
-    ranks_.rank(0).Signal(SIGTERM);
+    ranks_.Signal(0, SIGTERM);
     return ExpectDrained();
   }
 
@@ -253,11 +255,11 @@ class Play {
   }
 
   absl::Status ExpectGoodExit(int rank, absl::Duration timeout) {
-    const auto code = ranks_.rank(rank).WaitForExit(timeout);
-    if (code.ok() && *code == 0) return absl::OkStatus();
+    const auto code = ranks_.WaitForExit(rank, timeout);
+    if (code.ok() && code->value_or(0) == 0) return absl::OkStatus();
     return absl::InternalError(
         absl::StrCat("rank ", rank, " should have left with code 0: ",
-                     code.ok() ? absl::StrCat("it was ", *code)
+                     code.ok() ? absl::StrCat("it was ", **code)
                                : std::string(code.status().message())));
   }
 
@@ -274,13 +276,13 @@ class Play {
                                    : ExpectBadExit(rank, end - absl::Now()));
     }
     if (round_.fault != GroupFault::kStop) return absl::OkStatus();
-    ranks_.rank(round_.victim).Signal(SIGCONT);
+    ranks_.Signal(round_.victim, SIGCONT);
     return ExpectBadExit(round_.victim, kNoticedWithin + kGoneWithin);
   }
 
   absl::Status ExpectBadExit(int rank, absl::Duration timeout) {
-    const auto code = ranks_.rank(rank).WaitForExit(timeout);
-    if (code.ok() && *code != 0) return absl::OkStatus();
+    const auto code = ranks_.WaitForExit(rank, timeout);
+    if (code.ok() && code->value_or(1) != 0) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
         "rank ", rank, " should have left with a code other than 0: ",
         code.ok() ? "it was 0" : std::string(code.status().message())));

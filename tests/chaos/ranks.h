@@ -4,8 +4,10 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@
 namespace lockstep::testing {
 
 // The processes of one worker group, each started apart, so that anything may
-// be between them.
+// be between them; but rank 1 may be the leader's child.
 //
 //   Ranks ranks({.worker = "worker/worker", .model = path, .size = 2});
 //   LOCKSTEP_RETURN_IF_ERROR(ranks.StartLeader());
@@ -30,7 +32,9 @@ class Ranks {
     int size = 2;
     std::vector<std::string> flags;  // of every rank
     // Of every rank: a program and its arguments, before the worker's.
-    std::vector<std::string> launcher;
+    std::vector<std::string> launcher = {};
+    // The leader starts rank 1. What that writes is in the leader's output.
+    bool has_child = false;
   };
 
   explicit Ranks(Options options);
@@ -43,8 +47,17 @@ class Ranks {
   absl::Status AwaitServing();
 
   int size() const { return options_.size; }
+  bool is_child(int rank) const { return options_.has_child && rank == 1; }
+  // REQUIRES: it is not the leader's child.
   Process& rank(int rank) const { return *processes_[rank]; }
-  bool is_started(int rank) const { return processes_[rank] != nullptr; }
+  bool is_started(int rank) const { return pid(rank) > 0; }
+  pid_t pid(int rank) const;  // 0: not started
+  void Signal(int rank, int signal);
+
+  // The exit code; of the leader's child nothing: it is gone.
+  absl::StatusOr<std::optional<int>> WaitForExit(int rank,
+                                                 absl::Duration timeout);
+
   const std::string& leader_address() const { return leader_address_; }
   // Of the leader's service. REQUIRES: AwaitServing was OK.
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
@@ -60,6 +73,7 @@ class Ranks {
 
   const Options options_;
   std::vector<std::unique_ptr<Process>> processes_;
+  pid_t child_ = 0;
   std::string leader_address_;
   int port_ = 0;
   std::shared_ptr<grpc::Channel> channel_;

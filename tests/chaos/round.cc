@@ -59,7 +59,9 @@ bool CanHappen(GroupFault fault, GroupState state) {
 }  // namespace
 
 std::string Round::ToString() const {
-  return absl::StrCat("round ", number, ": ", size, " ranks, ",
+  return absl::StrCat("round ", number, ": ", size, " ranks",
+                      has_gloo ? " over gloo" : "",
+                      has_child ? ", one the leader's child, " : ", ",
                       kFaultNames[static_cast<int>(fault)], " rank ", victim,
                       " ", kStateNames[static_cast<int>(state)]);
 }
@@ -88,6 +90,10 @@ std::vector<Round> DrawRounds(int count, uint64_t seed) {
           IsOfLink(round.fault) || round.fault == GroupFault::kRefused;
       const int first = followers_only ? 1 : 0;
       round.victim = first + static_cast<int>(random() % (round.size - first));
+      round.has_gloo = round.seed % 2 == 0;
+      // Nothing can be between the leader and its child.
+      round.has_child =
+          round.seed / 2 % 2 == 0 && !(followers_only && round.victim == 1);
       rounds.push_back(round);
     }
   }

@@ -31,8 +31,13 @@ struct Round {
   GroupFault fault = GroupFault::kKill;
   int size = 2;    // ranks
   int victim = 0;  // the rank it happens to
+  // How the ranks exchange tensors: over TCP, or else shared memory.
+  bool has_gloo = false;
+  // Rank 1 is the leader's child, as on a host of several ranks; all others are
+  // started apart.
+  bool has_child = false;
 
-  // "round 7: 4 ranks, SIGKILL of rank 2 in prefill"
+  // "round 7: 4 ranks over gloo, SIGKILL of rank 2 in prefill"
   std::string ToString() const;
 };
 

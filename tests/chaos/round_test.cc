@@ -33,6 +33,24 @@ TEST(DrawRoundsTest, EachFaultHappensInEachStateBeforeOneHappensAgain) {
   EXPECT_EQ(seen.size(), 3 * 6 + 1 + 2 * 3 + 3 * 2 + 1);
 }
 
+TEST(DrawRoundsTest, EveryFaultHappensOverEveryTransportAndToAChild) {
+  std::set<std::pair<GroupFault, bool>> over;
+  std::set<GroupFault> to_children;
+  for (const Round& round : DrawRounds(500, 5)) {
+    over.insert({round.fault, round.has_gloo});
+    if (round.has_child && round.victim == 1) to_children.insert(round.fault);
+  }
+  EXPECT_EQ(over.size(), 2 * 10);
+  for (const GroupFault signal :
+       {GroupFault::kKill, GroupFault::kStop, GroupFault::kTerminate}) {
+    EXPECT_TRUE(to_children.contains(signal));
+  }
+  // Nothing can be between the leader and its child.
+  for (const GroupFault fault : to_children) {
+    EXPECT_TRUE(fault < GroupFault::kRefused || fault > GroupFault::kDrop);
+  }
+}
+
 TEST(DrawRoundsTest, WhatHappensToALinkHappensToAFollower) {
   for (const Round& round : DrawRounds(500, 4)) {
     EXPECT_GE(round.victim, round.fault >= GroupFault::kRefused &&

@@ -50,7 +50,9 @@ bool NamesMissing(absl::string_view words, int rank) {
 // There is no group yet; whoever waits for it says for whom.
 absl::Status CheckFormingVerdict(const Round& round, const Ranks& ranks) {
   const bool is_leader = round.victim == 0;
-  const int witness = !is_leader ? 0 : MissingRank(round) == 1 ? 2 : 1;
+  // None that has no output of its own.
+  const bool is_last_missing = MissingRank(round) == round.size - 1;
+  const int witness = !is_leader ? 0 : round.size - (is_last_missing ? 2 : 1);
   const std::string output = ranks.rank(witness).output();
   const size_t last = output.rfind("worker: ");
   const absl::string_view words =
@@ -77,15 +79,19 @@ absl::Status CheckVerdict(const Round& round, const Ranks& ranks) {
   // Of the ranks that a stopped one keeps from it, none has a verdict.
   bool has_formed = round.state != GroupState::kForming;
   for (int rank = 0; rank < round.size; ++rank) {
-    if (MayBeWrong(round, rank)) continue;
+    if (MayBeWrong(round, rank) || ranks.is_child(rank)) continue;
     const std::vector<int> named = NamedIn(ranks.rank(rank).output());
     has_formed |= !named.empty();
     if (has_formed && named.empty() && rank != round.victim) {
       return absl::InternalError(
           absl::StrCat("rank ", rank, " left without a verdict."));
     }
+    // What the leader's child writes is there, too.
+    const bool has_others = rank == 0 && ranks.is_child(round.victim) &&
+                            MayBeWrong(round, round.victim) &&
+                            absl::c_linear_search(named, round.victim);
     for (const int other : named) {
-      if (other == round.victim) continue;
+      if (other == round.victim || has_others) continue;
       return absl::InternalError(
           absl::StrCat("rank ", rank, "'s verdict names rank ", other, "."));
     }
