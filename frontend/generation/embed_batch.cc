@@ -163,24 +163,31 @@ void EmbedBatch::OnPartEnd(size_t input, const absl::Status& status,
   // Another part, which ends now too, may be the last.
   const std::shared_ptr<EmbedBatch> self = shared_from_this();
   if (!status.ok()) Cancel(status);
-  std::vector<std::unique_ptr<Part>> ended;  // outlive the lock
+  // Its place among the requests in flight is free before it runs no more: the
+  // next part to start, perhaps on another thread, needs it.
+  if (input > 0) Take(input).reset();
+  std::unique_ptr<Part> first;  // outlives the lock
   bool is_over = false;
   {
     absl::MutexLock lock(&mutex_);
     AddLocked(summary);
     --num_running_;
     if (input < costs_.size()) running_cost_ -= costs_[input];
-    if (input > 0) ended.push_back(std::move(parts_[input]));
     const bool is_last = num_started_ == parts_.size() || !failure_.ok();
     is_over = is_last && num_running_ == 0;
     if (is_over) {
-      ended.push_back(std::move(parts_[0]));
+      first = std::move(parts_[0]);
       self_ = nullptr;
     }
   }
-  ended.clear();  // and with them their places among the requests in flight
+  first.reset();
   if (!is_over) return StartParts();
   End();
+}
+
+std::unique_ptr<EmbedBatch::Part> EmbedBatch::Take(size_t input) {
+  absl::MutexLock lock(&mutex_);
+  return std::move(parts_[input]);
 }
 
 void EmbedBatch::AddLocked(const SummaryEvent& summary) {

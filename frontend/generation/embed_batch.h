@@ -63,6 +63,7 @@ class EmbedBatch : public std::enable_shared_from_this<EmbedBatch> {
   // may be gone afterwards.
   void OnPartEnd(size_t input, const absl::Status& status,
                  const SummaryEvent& summary);
+  std::unique_ptr<Part> Take(size_t input);
   void AddLocked(const SummaryEvent& summary)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End();
