@@ -1,12 +1,13 @@
 #include "worker/group/group_failure.h"
 
 #include <absl/synchronization/notification.h>
-#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <thread>
+
+#include "tests/testing/ranks/hanging_log.h"
 
 namespace lockstep {
 namespace {
@@ -58,26 +59,10 @@ TEST(GroupFailure, AHookThatComesLateRunsAtOnce) {
   EXPECT_EQ(rank, 1);
 }
 
-// A log whose reader hangs, as a full pipe does, until `go_on`.
-class HangingLog final : public google::LogSink {
- public:
-  HangingLog() { google::AddLogSink(this); }
-  ~HangingLog() override { google::RemoveLogSink(this); }
-
-  using google::LogSink::send;
-  void send(google::LogSeverity, const char*, const char*, int,
-            const google::LogMessageTime&, const char*, size_t) override {
-    if (!hangs.HasBeenNotified()) hangs.Notify();
-    go_on.WaitForNotification();
-  }
-
-  absl::Notification hangs, go_on;
-};
-
 // Who reports may be an I/O thread, which has yet to send the news.
 TEST(GroupFailure, NobodyWhoReportsWaitsForTheLog) {
   GroupFailure failure(Patient());
-  HangingLog log;
+  testing::HangingLog log;
   bool told = false;
   std::atomic<bool> logged = false;
   failure.OnFailure([&](const auto&) { told = true; });

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/testing/ranks/hanging_log.h"
 #include "tests/testing/ranks/thread_group.h"
 
 namespace lockstep {
@@ -176,6 +177,28 @@ TEST(Lockstep, ALeaderWhoseOutputsNobodyTakesIsNamed) {
         EXPECT_EQ(rank->failure.cause()->kind, v1::STEP_OVERDUE);
       }
     }
+  }
+}
+
+// Alone, and in a group that heartbeats tell.
+TEST(Lockstep, AnOverdueStepIsToldThoughNobodyReadsTheLog) {
+  for (const int size : {1, 3}) {
+    ThreadGroup group(size, kWatch);
+    testing::HangingLog log;
+    absl::Notification failed;
+    group.ranks[0]->step_timeout = absl::Milliseconds(50);
+    group.at_step_end = [&] {
+      if (group.leader_stats.step == 2) failed.WaitForNotification();
+    };
+    group.ranks[0]->failure.OnFailure([&](const auto&) {
+      failed.Notify();
+      log.go_on.Notify();
+    });
+    group.Add(1, {1, 2, 3}, 50);
+    group.Start();
+    group.Join();
+    EXPECT_EQ(group.ranks[0]->failure.cause()->kind, v1::STEP_OVERDUE);
+    EXPECT_TRUE(log.hangs.HasBeenNotified());
   }
 }
 

@@ -4,6 +4,8 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
 #include "worker/collectives/blamed_rank.h"
 #include "worker/group/step_history.h"
@@ -35,6 +37,21 @@ void CountCollectives(const RankLoopParts& parts) {
   });
 }
 
+// The log comes last, as nobody may read it.
+void ReportOverdue(const RankLoopParts& parts, uint64_t step,
+                   absl::Duration limit) {
+  const std::string overdue =
+      absl::StrCat("step ", step, " exceeds its time limit of ",
+                   absl::FormatDuration(limit), ".");
+  if (parts.progress != nullptr) {
+    parts.progress->SetOverdue(step);
+  } else {
+    parts.failure->Report(
+        {.rank = parts.rank, .kind = v1::STEP_OVERDUE, .reason = overdue});
+  }
+  LOG(ERROR) << overdue;
+}
+
 }  // namespace
 
 absl::Status RunRankLoop(const RankLoopParts& parts) {
@@ -45,17 +62,10 @@ absl::Status RunRankLoop(const RankLoopParts& parts) {
   const GroupFailure::LastWords last_words(parts.failure,
                                            [&] { history.WriteToLog(); });
   CountCollectives(parts);
-  StepWatchdog watchdog(
-      std::max(kWarmUpTimeout, parts.step_timeout),
-      [&parts, &watchdog](uint64_t step) {
-        const std::string overdue =
-            absl::StrCat("step ", step, " exceeds its time limit of ",
-                         absl::FormatDuration(watchdog.limit()), ".");
-        LOG(ERROR) << overdue;
-        if (parts.progress != nullptr) return parts.progress->SetOverdue(step);
-        parts.failure->Report(
-            {.rank = parts.rank, .kind = v1::STEP_OVERDUE, .reason = overdue});
-      });
+  StepWatchdog watchdog(std::max(kWarmUpTimeout, parts.step_timeout),
+                        [&parts, &watchdog](uint64_t step) {
+                          ReportOverdue(parts, step, watchdog.limit());
+                        });
   watchdog.SetLimitByWarmUp(LimitOf(parts));
   StepLoop loop({.source = parts.source,
                  .scheduler = &scheduler,
