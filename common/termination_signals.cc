@@ -36,16 +36,22 @@ TerminationSignals::TerminationSignals(Options options)
       grace_(context_) {
   signals_.async_wait([this](const error_code& error, int signal) {
     if (error) return;
-    LOG(INFO) << "got signal " << signal << " (" << strsignal(signal) << ")";
+    Log([signal] {
+      LOG(INFO) << "got signal " << signal << " (" << strsignal(signal) << ")";
+    });
     OnFirst();
   });
   thread_ = std::thread([this] { context_.run(); });
   pthread_setname_np(thread_.native_handle(), "signals");
+  log_thread_ = std::thread([this] { log_.run(); });
+  pthread_setname_np(log_thread_.native_handle(), "signal-log");
 }
 
 TerminationSignals::~TerminationSignals() {
   context_.stop();
   thread_.join();
+  more_to_log_.reset();
+  log_thread_.join();
 }
 
 void TerminationSignals::OnFirst() {
@@ -55,7 +61,7 @@ void TerminationSignals::OnFirst() {
   } else {
     signals_.async_wait([this](const error_code& error, int signal) {
       if (error) return;
-      LOG(WARNING) << "got signal " << signal << " again";
+      Log([signal] { LOG(WARNING) << "got signal " << signal << " again"; });
       Hurry();
     });
   }
@@ -63,7 +69,9 @@ void TerminationSignals::OnFirst() {
     grace_.expires_after(absl::ToChronoNanoseconds(options_.grace));
     grace_.async_wait([this](const error_code& error) {
       if (error) return;
-      LOG(WARNING) << "the grace of " << options_.grace << " has passed";
+      Log([grace = options_.grace] {
+        LOG(WARNING) << "the grace of " << grace << " has passed";
+      });
       Hurry();
     });
   }
@@ -78,11 +86,16 @@ void TerminationSignals::BeginOnce() {
   if (first_.HasBeenNotified()) return;
   first_.Notify();
   if (options_.begin) options_.begin();
+  if (options_.log) Log(options_.log);
 }
 
 // The second signal and the end of the grace can come at the same time.
 void TerminationSignals::Hurry() {
   if (!std::exchange(has_hurried_, true)) options_.hurry();
+}
+
+void TerminationSignals::Log(std::function<void()> log) {
+  boost::asio::post(log_, std::move(log));
 }
 
 void ExitAtTermination(const char* program) {

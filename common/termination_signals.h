@@ -3,10 +3,12 @@
 #include <absl/synchronization/notification.h>
 #include <absl/time/time.h>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace lockstep {
@@ -32,9 +34,13 @@ class TerminationSignals {
     // At the second one, or when `grace` has passed since the first. Where it
     // is empty, the second one ends the process.
     std::function<void()> hurry;
+    // After `begin`, on the thread "signal-log", which the destructor waits
+    // for: what there is to log of it. May be empty.
+    std::function<void()> log = nullptr;
   };
 
-  // Both are called on the thread "signals", at most once each.
+  // Both are called on the thread "signals", at most once each. It does not
+  // log: a log waits for its reader, and the next signal must not.
   explicit TerminationSignals(Options options);
   ~TerminationSignals();
   TerminationSignals(const TerminationSignals&) = delete;
@@ -50,6 +56,7 @@ class TerminationSignals {
   void OnFirst();
   void BeginOnce();
   void Hurry();
+  void Log(std::function<void()> log);
 
   const Options options_;
   absl::Notification first_;
@@ -57,7 +64,13 @@ class TerminationSignals {
   boost::asio::io_context context_{1};
   boost::asio::signal_set signals_;
   boost::asio::steady_timer grace_;
-  std::thread thread_;
+  boost::asio::io_context log_{1};
+  // Until the destructor has seen to it that no more comes.
+  std::optional<
+      boost::asio::executor_work_guard<boost::asio::io_context::executor_type>>
+      more_to_log_{log_.get_executor()};
+  std::thread thread_;      // "signals"
+  std::thread log_thread_;  // "signal-log"
 };
 
 // From now on, until one of the other two is used, both signals end this

@@ -7,6 +7,8 @@
 
 #include <chrono>
 
+#include "tests/testing/ranks/hanging_log.h"
+
 namespace lockstep {
 namespace {
 
@@ -20,6 +22,25 @@ TEST(TerminationSignals, TheFirstBeginsAndTheSecondHurries) {
   EXPECT_FALSE(hurried.HasBeenNotified());
   kill(getpid(), SIGINT);
   hurried.WaitForNotification();
+}
+
+TEST(TerminationSignals, NobodyNeedReadTheLog) {
+  testing::HangingLog log;
+  absl::Notification begun, hurried;
+  bool logged = false;
+  {
+    TerminationSignals signals({.grace = absl::Hours(1),
+                                .begin = [&] { begun.Notify(); },
+                                .hurry = [&] { hurried.Notify(); },
+                                .log = [&] { logged = true; }});
+    kill(getpid(), SIGTERM);
+    begun.WaitForNotification();
+    log.hangs.WaitForNotification();
+    kill(getpid(), SIGTERM);
+    hurried.WaitForNotification();
+    log.go_on.Notify();
+  }
+  EXPECT_TRUE(logged);
 }
 
 TEST(TerminationSignals, TheGraceHurriesToo) {

@@ -168,7 +168,12 @@ absl::Status Leader::Prepare() {
 absl::Status Leader::Serve() {
   TerminationSignals signals({.grace = options_.drain_timeout,
                               .begin = [this] { drain_.Begin(); },
-                              .hurry = [this] { Hurry(); }});
+                              .hurry = [this] { Hurry(); },
+                              .log =
+                                  [this] {
+                                    health_->LogPhase();
+                                    drain_.LogBegin();
+                                  }});
   // The warm-up may take its time.
   health_->SetWork(StepWorkLimits(options_.step_timeout), [this] {
     return is_warm_ ? board_.Overdue() : absl::ZeroDuration();
@@ -232,8 +237,8 @@ void Leader::OnState(v1::ServingState state) {
     case v1::SERVING:
       health_->Enter(Phase::kReady);
       return Announce();
-    default:
-      return health_->Enter(Phase::kDraining);
+    default:  // whoever drains it logs that
+      health_->EnterSilently(Phase::kDraining);
   }
 }
 

@@ -112,6 +112,23 @@ TEST_F(WorkerHealthTest, AnswersFromTheStartToTheDrain) {
   }
 }
 
+// The log is a full pipe: whoever writes to it waits.
+TEST_F(WorkerHealthTest, ADrainBeginsThoughNobodyReadsTheLog) {
+  Group group(2);
+  Probe probe(*group.leader, kTimeout);
+  Call call(*group.stub, Request(kEndlessTokens));
+  ASSERT_TRUE(call.ReadDelta());
+  group.leader->StopReading();
+  group.leader->Signal(SIGTERM);
+  probe.WaitUntil("readiness", false);
+  EXPECT_TRUE(probe.Serves("liveness"));
+  EXPECT_EQ(probe.phase, "draining");
+  Call refused(*group.stub, Request(1));
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(refused.ReadToEnd())), "WORKER_DRAINING");
+  group.leader->Signal(SIGTERM);
+  EXPECT_EQ(ErrorReasonOf(FromGrpc(call.ReadToEnd())), "WORKER_STOPPED");
+}
+
 TEST_F(WorkerHealthTest, AGroupThatWasDrainedByACallServesAgain) {
   Group group(2);
   Probe probe(*group.leader, kTimeout);

@@ -15,8 +15,12 @@ void Drain::Begin() {
   admission_->Close(v1::STOPPING,
                     MakeError(ErrorReason::kWorkerDraining,
                               "the worker is draining; ask another one."));
-  LOG(INFO) << "draining: " << router_->num_live() << " live requests";
+  num_live_at_begin_ = router_->num_live();
   router_->WhenEmpty([inbox = inbox_] { inbox->Stop(); });
+}
+
+void Drain::LogBegin() {
+  LOG(INFO) << "draining: " << num_live_at_begin_ << " live requests";
 }
 
 void Drain::Hurry() {
@@ -28,21 +32,27 @@ void Drain::Hurry() {
 }
 
 void Drain::Pause(std::optional<std::chrono::milliseconds> timeout) {
-  absl::MutexLock lock(&mutex_);
-  const uint64_t pause = ++pause_;
-  admission_->Drain();
+  {
+    absl::MutexLock lock(&mutex_);
+    const uint64_t pause = ++pause_;
+    admission_->Drain();
+    CancelTimeout();
+    if (timeout.has_value()) {
+      timer_ = admission_->timers().At(Admission::Clock::now() + *timeout,
+                                       [this, pause] { OnTimeout(pause); });
+    }
+  }
   LOG(INFO) << "drained by a call: " << router_->num_live() << " live requests";
-  CancelTimeout();
-  if (!timeout.has_value()) return;
-  timer_ = admission_->timers().At(Admission::Clock::now() + *timeout,
-                                   [this, pause] { OnTimeout(pause); });
 }
 
 absl::Status Drain::Resume() {
-  absl::MutexLock lock(&mutex_);
-  ++pause_;
-  CancelTimeout();
-  const absl::Status status = admission_->Undrain();
+  absl::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    ++pause_;
+    CancelTimeout();
+    status = admission_->Undrain();
+  }
   if (status.ok()) LOG(INFO) << "serves again, by a call";
   return status;
 }

@@ -4,6 +4,7 @@
 #include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -26,14 +27,16 @@ namespace lockstep {
 //   drain.Pause(std::nullopt);  // the calls Drain and Undrain
 //   drain.Resume();
 //
-// Any thread; no call blocks.
+// Any thread; no call blocks, unless it logs.
 class Drain {
  public:
   // `router` and `inbox` must outlive this, and this `admission`, which times
   // its pauses.
   Drain(Admission* admission, OutputRouter* router, RequestInbox* inbox);
 
+  // Logs nothing, as nobody may read it; LogBegin does.
   void Begin();
+  void LogBegin();
 
   // Ends the live requests, and the calls whose clients have not read all of an
   // ended one, with UNAVAILABLE.
@@ -57,6 +60,7 @@ class Drain {
   OutputRouter* const router_;
   RequestInbox* const inbox_;
 
+  std::atomic<int> num_live_at_begin_ = 0;
   absl::Mutex mutex_;
   uint64_t pause_ ABSL_GUARDED_BY(mutex_) = 0;  // counts Pause and Resume
   uint64_t timer_ ABSL_GUARDED_BY(mutex_) = 0;  // of the last Pause; 0: none

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/error_reason.h"
+#include "tests/testing/ranks/hanging_log.h"
 #include "tests/testing/router_step.h"
 
 namespace lockstep {
@@ -53,6 +54,17 @@ TEST_F(DrainTest, AnIdleGroupStopsAtOnce) {
   EXPECT_EQ(ErrorReasonOf(admission_.Submit("", {}).status()),
             "WORKER_DRAINING");
   EXPECT_EQ(Drained(), "s");
+}
+
+TEST_F(DrainTest, ItBeginsThoughNobodyReadsTheLog) {
+  testing::HangingLog log;
+  std::thread call([&] { drain_.Pause(std::nullopt); });
+  log.hangs.WaitForNotification();
+  drain_.Begin();
+  EXPECT_EQ(Drained(), "s");
+  log.go_on.Notify();
+  call.join();
+  drain_.LogBegin();
 }
 
 TEST_F(DrainTest, TheStopComesAfterTheLastRequest) {
