@@ -1,9 +1,12 @@
 #include "worker/group/frame_codec.h"
 
 #include <absl/strings/str_cat.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "common/status_macros.h"
 #include "worker/group/step_progress.h"
@@ -14,6 +17,7 @@ namespace {
 constexpr size_t kSizeBytes = sizeof(uint32_t);
 // A Hello, a HelloReply, a FollowerReport.
 constexpr size_t kMaxPeerMessageBytes = 16 << 10;
+constexpr size_t kMaxTextBytes = 1 << 10;  // of each text in them
 
 // Bytes already read are dropped when they outweigh the rest, so that each byte
 // moves a bounded number of times.
@@ -40,6 +44,37 @@ absl::StatusOr<std::optional<absl::string_view>> FirstSized(
   return bytes.substr(kSizeBytes, size);
 }
 
+// Whatever bytes it has, it fits in one line of a log and is all ASCII.
+std::string PrintableText(absl::string_view text) {
+  std::string printable;
+  for (const unsigned char c : text.substr(0, kMaxTextBytes)) {
+    if (c >= ' ' && c <= '~') {
+      printable += static_cast<char>(c);
+    } else {
+      absl::StrAppend(&printable, "\\x", absl::Hex(c, absl::kZeroPad2));
+    }
+  }
+  if (text.size() > kMaxTextBytes) printable += "...";
+  return printable;
+}
+
+// Of a peer's message every string, which goes to logs and other messages.
+void MakePrintable(google::protobuf::Message* message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& values = *message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  values.ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->is_repeated()) continue;  // bytes only
+    if (field->type() == FieldDescriptor::TYPE_MESSAGE) {
+      MakePrintable(values.MutableMessage(message, field));
+    } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+      values.SetString(message, field,
+                       PrintableText(values.GetString(*message, field)));
+    }
+  }
+}
+
 template <typename Message>
 absl::StatusOr<std::optional<Message>> TakeMessage(std::string* buffer,
                                                    absl::string_view what) {
@@ -47,7 +82,10 @@ absl::StatusOr<std::optional<Message>> TakeMessage(std::string* buffer,
                             TakeSized(kMaxPeerMessageBytes, buffer));
   if (!bytes.has_value()) return std::nullopt;
   Message message;
-  if (message.ParseFromString(*bytes)) return message;
+  if (message.ParseFromString(*bytes)) {
+    MakePrintable(&message);
+    return message;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "it sent ", bytes->size(), " bytes that are no ", what, "."));
 }

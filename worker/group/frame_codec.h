@@ -33,7 +33,10 @@ absl::StatusOr<std::optional<std::string>> TakeSized(size_t max_bytes,
                                                      std::string* buffer);
 
 // The messages of the rendezvous, off the front of `buffer` likewise: also
-// INVALID_ARGUMENT where the bytes are none.
+// INVALID_ARGUMENT where the bytes are none. Their texts, as those of reports,
+// go to logs and to other ranks: of each is kept what is at most 1 KiB, with
+// "..." after what was cut, and "\x0a" in the place of a byte that is not
+// printable ASCII.
 absl::StatusOr<std::optional<v1::Hello>> TakeHello(std::string* buffer);
 absl::StatusOr<std::optional<v1::HelloReply>> TakeHelloReply(
     std::string* buffer);

@@ -1,8 +1,11 @@
 #include "worker/group/frame_codec.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 
 namespace lockstep {
@@ -283,6 +286,53 @@ TEST(ReportReader, TakesReportsAsTheyCome) {
   EXPECT_FALSE(reader.Next()->has_value());
   reader.Append(bytes.substr(bytes.size() - 1));
   EXPECT_TRUE((**reader.Next()).has_leave());
+}
+
+void SetAllTexts(const std::string& text, google::protobuf::Message* message) {
+  const auto& fields = *message->GetDescriptor();
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const auto* field = fields.field(i);
+    if (field->is_repeated()) continue;
+    const auto* values = message->GetReflection();
+    if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING) {
+      values->SetString(message, field, text);
+    } else if (field->message_type() != nullptr) {
+      SetAllTexts(text, values->MutableMessage(message, field));
+    }
+  }
+}
+
+TEST(PeerMessages, TextsOfPeersAreShortLinesOfPrintableAscii) {
+  const struct {
+    std::string sent, read;
+  } kTexts[] = {
+      {"node-b", "node-b"},
+      {"", ""},
+      {"a\nE1201 \x1b[31mb\x7f", "a\\x0aE1201 \\x1b[31mb\\x7f"},
+      {"\u202e\u0085", "\\xe2\\x80\\xae\\xc2\\x85"},
+      {std::string(1024, 'x'), std::string(1024, 'x')},
+      {std::string(1025, 'x'), std::string(1024, 'x') + "..."},
+  };
+  for (const auto& text : kTexts) {
+    SCOPED_TRACE(text.read);
+    v1::Hello sent, read;
+    SetAllTexts(text.sent, &sent);
+    SetAllTexts(text.read, &read);
+    std::string bytes;
+    AppendSized(sent.SerializeAsString(), &bytes);
+    EXPECT_EQ((**TakeHello(&bytes)).SerializeAsString(),
+              read.SerializeAsString());
+    v1::HelloReply reply;
+    reply.mutable_refusal()->set_reason(text.sent);
+    AppendSized(reply.SerializeAsString(), &bytes);
+    EXPECT_EQ((**TakeHelloReply(&bytes)).refusal().reason(), text.read);
+    v1::FollowerReport report;
+    report.mutable_failure()->set_reason(text.sent);
+    ReportReader reader;
+    AppendSized(report.SerializeAsString(), &bytes);
+    reader.Append(bytes);
+    EXPECT_EQ((**reader.Next()).failure().reason(), text.read);
+  }
 }
 
 TEST(TakeSized, TakesOneRunAtATime) {
