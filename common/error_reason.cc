@@ -70,6 +70,9 @@ constexpr ErrorReasonEntry kReasons[] = {
      "Undrain of a group that shuts down or has failed"},
     {ErrorReason::kInternal, "INTERNAL", StatusCode::kInternal, false,
      "a fault of ours; the log has more"},
+    {ErrorReason::kNotFinite, "NOT_FINITE", StatusCode::kInternal, false,
+     "the model computed no number: all its logits for a token, or a value of "
+     "the embedding, are NaN or infinite"},
 };
 
 // None for a precondition, which can be anything: only Undrain's has a reason.

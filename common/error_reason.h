@@ -35,6 +35,7 @@ enum class ErrorReason {
   kClientCancelled,
   kWorkerStopping,
   kInternal,
+  kNotFinite,
 };
 
 struct ErrorReasonEntry {

@@ -26,7 +26,7 @@ TEST(ErrorReason, EachEntryIsAtTheNumberOfItsReasonUnderANameOfItsOwn) {
     EXPECT_TRUE(names.insert(ErrorReasons()[i].name).second)
         << ErrorReasons()[i].name;
   }
-  EXPECT_EQ(ErrorReasons().back().reason, ErrorReason::kInternal);
+  EXPECT_EQ(ErrorReasons().back().reason, ErrorReason::kNotFinite);
 }
 
 TEST(ErrorReason, ThePageHasTheTableAndNothingElse) {

@@ -71,6 +71,7 @@ constexpr Told kTold[] = {
     {ErrorReason::kWorkerStopping, 400, "invalid_request_error",
      "invalid_value"},
     {ErrorReason::kInternal, 500, "server_error", "internal_error"},
+    {ErrorReason::kNotFinite, 500, "server_error", "internal_error"},
 };
 
 class ErrorsTest : public OpenAiTest {

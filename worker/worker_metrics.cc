@@ -72,6 +72,9 @@ constexpr MetricInfo kMetrics[] = {
      "client_cancelled, deadline, abort_call, slow_reader, shutdown or failed"},
     {"lockstep_worker_refused_requests_total", kCounter, "reason",
      "those refused, by the reason their clients were told"},
+    {"lockstep_worker_not_finite_total", kCounter, "",
+     "choices that ended since the model gave them no finite logit, or an "
+     "embedding that is not finite"},
     {"lockstep_worker_step_seconds", kHistogram, "rank",
      "a step, from its frame to its end"},
     {"lockstep_worker_step_stage_seconds_total", kCounter, "rank,stage",
@@ -187,6 +190,7 @@ void CollectGroup(const GroupMeters& group, MetricWriter& writer) {
   writer.Add("vllm:iteration_tokens_total", model, group.steps->tokens());
   writer.Add("lockstep_worker_ranks", {}, group.ranks);
   writer.Add("lockstep_worker_waiting_tokens", {}, load.waiting_tokens());
+  writer.Add("lockstep_worker_not_finite_total", {}, group.board->not_finite());
   writer.Add("lockstep_worker_open_streams", {}, group.router->num_live());
   CollectPages(group, load, writer);
   CollectRequests(group.model_name, *group.requests, writer);

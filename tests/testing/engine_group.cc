@@ -70,6 +70,12 @@ absl::Status EngineGroup::CheckEqual(const StepPlan& plan, int rank) const {
   for (int i = 0; i < plan.spans.size(); ++i) {
     const SpanResult& found = results_[rank].spans[i];
     const SpanResult& expected = results_[0].spans[i];
+    if (found.is_finite != expected.is_finite) {
+      return absl::InternalError(absl::StrCat("only one of the ranks 0 and ",
+                                              rank, " has a number for span ",
+                                              i, " of step ", plan.step));
+    }
+    if (!found.is_finite) continue;
     if (found.token != expected.token) {
       return absl::InternalError(absl::StrCat(
           "rank ", rank, " sampled ", found.token, " for span ", i, " of step ",

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -154,6 +155,11 @@ std::vector<TinyTensor> MakeTensors(const TinyModel& model) {
     }
   };
   add("model.embed_tokens.weight", {model.vocab_size, hidden});
+  if (model.nan_token_id.has_value()) {
+    const auto row =
+        tensors.back().values.begin() + *model.nan_token_id * hidden;
+    std::fill(row, row + hidden, std::numeric_limits<float>::quiet_NaN());
+  }
   for (int i = 0; i < model.num_layers; ++i) {
     const std::string layer = absl::StrCat("model.layers.", i, ".");
     if (model.architecture == "phi3") {

@@ -53,6 +53,9 @@ struct TinyModel {
   // Of down, where it differs from o's.
   std::optional<kernels::DType> down_type;
 
+  // What it computes of a sequence with this id is NaN.
+  std::optional<uint32_t> nan_token_id;
+
   // For tests of bad files: these names are left out.
   std::vector<std::string> left_out;
 };

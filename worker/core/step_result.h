@@ -18,6 +18,9 @@ struct SpanResult {
   // Of prompt tokens prompt_logits_begin + 1 … prompt_logits_end.
   std::vector<v1::PositionLogprobs> prompt_logprobs;
   std::vector<float> embedding;  // meaningful where the span embeds
+  // A row of its logits had no finite number, or its embedding has one that is
+  // none: nothing else here means anything, and the sequence ends.
+  bool is_finite = true;
 };
 
 // One entry a span, in the plan's order.

@@ -55,8 +55,8 @@ absl::Status Pooler::Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
   for (size_t i = 0; i < plan.spans.size(); ++i) {
     const SequenceSpan& span = plan.spans[i];
     if (span.sequence != nullptr && span.sequence->is_embedded()) {
-      LOCKSTEP_RETURN_IF_ERROR(PoolSpan(span, first_token, hidden_states_of,
-                                        &result->spans[i].embedding));
+      LOCKSTEP_RETURN_IF_ERROR(
+          PoolSpan(span, first_token, hidden_states_of, &result->spans[i]));
     }
     first_token += span.count;
   }
@@ -65,7 +65,7 @@ absl::Status Pooler::Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
 
 absl::Status Pooler::PoolSpan(const SequenceSpan& span, int first_token,
                               HiddenStatesOf hidden_states_of,
-                              std::vector<float>* embedding) {
+                              SpanResult* result) {
   const v1::ResolvedEmbedding& wanted = span.sequence->request().embedding();
   if (wanted.dimensions() > static_cast<uint32_t>(hidden_size_)) {
     return absl::InternalError(
@@ -87,10 +87,14 @@ absl::Status Pooler::PoolSpan(const SequenceSpan& span, int first_token,
   if (!span.embeds) return absl::OkStatus();
   values_.resize(wanted.dimensions());
   const double divisor = wanted.normalize() ? LengthOf(values_) : 1;
-  embedding->resize(values_.size());
+  std::vector<float>& embedding = result->embedding;
+  embedding.resize(values_.size());
   std::transform(
-      values_.begin(), values_.end(), embedding->begin(),
+      values_.begin(), values_.end(), embedding.begin(),
       [divisor](double value) { return static_cast<float>(value / divisor); });
+  result->is_finite =
+      std::all_of(embedding.begin(), embedding.end(),
+                  [](float value) { return std::isfinite(value); });
   return absl::OkStatus();
 }
 

@@ -27,16 +27,15 @@ class Pooler {
   // [count, hidden_size].
   using HiddenStatesOf = absl::FunctionRef<const float*(int first, int count)>;
 
-  // Fills in `embedding` of the spans that embed; spans without a sequence are
-  // of others. An error is a request for
-  // more values than there are.
+  // Fills in `embedding` of the spans that embed, and whether it is finite;
+  // spans without a sequence are of others. An error is a request for more
+  // values than there are.
   absl::Status Pool(const StepPlan& plan, HiddenStatesOf hidden_states_of,
                     StepResult* result);
 
  private:
   absl::Status PoolSpan(const SequenceSpan& span, int first_token,
-                        HiddenStatesOf hidden_states_of,
-                        std::vector<float>* embedding);
+                        HiddenStatesOf hidden_states_of, SpanResult* result);
 
   const int hidden_size_;
   std::vector<double> values_;  // scratch, [hidden_size]

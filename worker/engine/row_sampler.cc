@@ -22,19 +22,26 @@ void RowSampler::Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
     const SequenceSpan& span = plan.spans[i];
     SpanResult& out = result->spans[i];
     out.token = 0;
+    out.is_finite = true;
     out.logprobs.clear();
     out.prompt_logprobs.resize(span.prompt_logits_end -
                                span.prompt_logits_begin);
   }
+  can_sample_.resize(rows.size());
   pool_->For(rows.size(), /*grain=*/1, [&](int64_t begin, int64_t end) {
     Scratch& scratch = TakeScratch();
     const absl::Span<float> room(scratch.logits.data(), vocab_size_);
     for (int64_t i = begin; i < end; ++i) {
-      SampleRow(plan, rows[i], logits_of(i, room), masks, &scratch.sampler,
-                result);
+      const absl::Span<const float> logits = logits_of(i, room);
+      can_sample_[i] = Sampler::CanSample(logits);
+      if (!can_sample_[i]) continue;
+      SampleRow(plan, rows[i], logits, masks, &scratch.sampler, result);
     }
     scratch.is_taken.store(false, std::memory_order_release);
   });
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!can_sample_[i]) result->spans[rows[i].span].is_finite = false;
+  }
 }
 
 // No more threads are at it than there is scratch for.

@@ -30,7 +30,7 @@ class RowSampler {
       int row, absl::Span<float> room)>;
 
   // `rows` are some of the plan's, `masks` the plan's. Fills `result`, one
-  // entry a span.
+  // entry a span. A row without a finite logit spoils its span and no other.
   void Sample(const StepPlan& plan, absl::Span<const LogitsRow> rows,
               LogitsOf logits_of, StepMasks* masks, StepResult* result);
 
@@ -53,6 +53,7 @@ class RowSampler {
   const int vocab_size_;
   kernels::ThreadPool* const pool_;
   std::vector<std::unique_ptr<Scratch>> scratch_;  // one a thread
+  std::vector<char> can_sample_;                   // one a row, of the step
 };
 
 }  // namespace lockstep

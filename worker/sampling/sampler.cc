@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "worker/core/host_part.h"
@@ -17,6 +18,12 @@ bool HasNone(absl::Span<const float> logits, LogitBlocks& blocks) {
   return blocks.best() == -std::numeric_limits<float>::infinity();
 }
 
+void Copy(absl::Span<const float> logits, TokenMask mask,
+          absl::Span<float> copy) {
+  if (!mask.empty()) return CopyMasked(logits, mask, copy);
+  std::copy(logits.begin(), logits.end(), copy.begin());
+}
+
 }  // namespace
 
 Sampler::Sampler(int vocab_size)
@@ -26,15 +33,17 @@ Sampler::Sampler(int vocab_size)
       candidates_(vocab_size),
       top_logprobs_(vocab_size) {}
 
+// The first one is finite where nothing is amiss.
+bool Sampler::CanSample(absl::Span<const float> logits) {
+  return std::any_of(logits.begin(), logits.end(),
+                     [](float logit) { return std::isfinite(logit); });
+}
+
 uint32_t Sampler::Sample(absl::Span<const float> logits,
                          const Sequence& sequence, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());
-  if (!mask.empty()) {
-    logits = Masked(logits, sequence, mask);
-  } else if (ChangesLogits(sequence)) {
-    std::copy(logits.begin(), logits.end(), adjusted_.begin());
-    adjustments_.Apply(sequence, absl::MakeSpan(adjusted_));
-    logits = adjusted_;
+  if (!mask.empty() || ChangesLogits(sequence)) {
+    logits = Adjusted(logits, sequence, mask);
   }
   const v1::ResolvedSampling& sampling = sequence.sampling();
   if (sampling.temperature() == 0) {
@@ -50,15 +59,17 @@ uint32_t Sampler::Sample(absl::Span<const float> logits,
                     static_cast<uint32_t>(sequence.num_output_tokens())));
 }
 
-absl::Span<const float> Sampler::Masked(absl::Span<const float> logits,
-                                        const Sequence& sequence,
-                                        TokenMask mask) {
-  const absl::Span<float> masked = absl::MakeSpan(adjusted_);
-  CopyMasked(logits, mask, masked);
-  if (!ChangesLogits(sequence)) return masked;
-  adjustments_.Apply(sequence, masked);
-  if (HasNone(masked, blocks_)) CopyMasked(logits, mask, masked);
-  return masked;
+absl::Span<const float> Sampler::Adjusted(absl::Span<const float> logits,
+                                          const Sequence& sequence,
+                                          TokenMask mask) {
+  const absl::Span<float> adjusted = absl::MakeSpan(adjusted_);
+  Copy(logits, mask, adjusted);
+  if (!ChangesLogits(sequence)) return adjusted;
+  adjustments_.Apply(sequence, adjusted);
+  if (MasksStopIds(sequence) && HasNone(adjusted, blocks_)) {
+    Copy(logits, mask, adjusted);
+  }
+  return adjusted;
 }
 
 v1::PositionLogprobs Sampler::Logprobs(absl::Span<const float> logits,

@@ -30,9 +30,8 @@ namespace lockstep {
 //
 // Order: the mask; bias; repetition, presence and frequency penalties;
 // min_tokens masks the stop ids; greedy, or: temperature, top-k, top-p, min-p,
-// then the draw. NaN counts as minus infinity; ties go to the lower id. Where
-// everything is minus infinity all ids are equally good. Where min_tokens and
-// the mask leave nothing, min_tokens gives way.
+// then the draw. NaN counts as masked, as does minus infinity; ties go to the
+// lower id. Where min_tokens leaves nothing, it gives way.
 //
 // Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.
@@ -40,8 +39,12 @@ class Sampler {
  public:
   explicit Sampler(int vocab_size);
 
+  // Whether some logit is a finite number. Where none is, the model has failed,
+  // and nothing can be chosen.
+  static bool CanSample(absl::Span<const float> logits);
+
   // logits [vocab_size] fp32 of the sequence's last token. No mask: all ids may
-  // be chosen. REQUIRES: one with an id in it.
+  // be chosen. REQUIRES: CanSample(logits), and a mask with an id in it.
   uint32_t Sample(absl::Span<const float> logits, const Sequence& sequence,
                   TokenMask mask = {});
 
@@ -51,8 +54,8 @@ class Sampler {
                                 int k, TokenMask mask = {});
 
  private:
-  absl::Span<const float> Masked(absl::Span<const float> logits,
-                                 const Sequence& sequence, TokenMask mask);
+  absl::Span<const float> Adjusted(absl::Span<const float> logits,
+                                   const Sequence& sequence, TokenMask mask);
 
   std::vector<float> adjusted_;  // [vocab_size]
   LogitAdjustments adjustments_;

@@ -38,13 +38,47 @@ TEST(SamplerTest, GreedyTakesTheLargestAndTheLowestIdOfTies) {
   } rows[] = {
       {{1, 3, 2, 3}, 1},
       {{kNan, -5, kNan, -4}, 3},
-      {{kNan, kNan, -kInfinity}, 0},
       {{1, kInfinity, kInfinity}, 1},
       {{-kInfinity, -1e38f}, 1},
       {{-0.0f, 0.0f}, 0},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(SampleOnce(row.logits, NeutralRequest(0)), row.token);
+  }
+}
+
+TEST(SamplerTest, CanNotSampleWhereNoLogitIsFinite) {
+  EXPECT_FALSE(Sampler::CanSample({kNan, kNan, kNan}));
+  EXPECT_FALSE(Sampler::CanSample({kNan, -kInfinity, kInfinity}));
+  EXPECT_FALSE(Sampler::CanSample({-kInfinity}));
+  EXPECT_TRUE(Sampler::CanSample({kNan, kInfinity, -1e38f}));
+}
+
+// Whatever a request asks for, of a row that is NaN but for some.
+TEST(SamplerTest, NeverChoosesWhatIsNoNumber) {
+  std::vector<float> logits(300, kNan);
+  logits[70] = -3;
+  logits[290] = -2;
+  Sampler sampler(300);
+  for (const float temperature : {0.0f, 1.0f, 50.0f}) {
+    for (const uint32_t min_tokens : {0, 9}) {
+      for (const float penalty : {1.0f, 1.5f}) {
+        auto request = NeutralRequest(temperature);
+        v1::ResolvedSampling* const sampling = request->mutable_sampling();
+        sampling->set_min_tokens(min_tokens);
+        sampling->set_repetition_penalty(penalty);
+        sampling->add_bias_token_ids(0);
+        sampling->add_bias_values(100);
+        sampling->add_stop_token_ids(70);
+        sampling->add_stop_token_ids(290);
+        Sequence sequence({1, 0}, request);
+        for (int i = 0; i < 5; ++i) {
+          const uint32_t token = sampler.Sample(logits, sequence);
+          EXPECT_TRUE(token == 70 || token == 290) << token;
+          sequence.AppendToken(token);
+        }
+      }
+    }
   }
 }
 
@@ -156,7 +190,7 @@ TEST(SamplerTest, NeverChoosesWhatTheMaskForbids) {
   const std::vector<std::vector<float>> rows = {
       {9, 9, 1, 2, 9},
       {kInfinity, 9, -kInfinity, kNan, 9},
-      {kNan, kNan, kNan, kNan, kNan}};
+      {kNan, 5, kNan, kNan, kNan}};
   for (const float temperature : {0.0f, 1.0f, 50.0f}) {
     for (const auto& logits : rows) {
       Sampler sampler(5);

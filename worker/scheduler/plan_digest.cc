@@ -5,10 +5,20 @@
 #include <cstdint>
 
 namespace lockstep {
+namespace {
+
+// In place of an id: none of a vocabulary, nor kNoToken.
+constexpr uint32_t kNotFinite = kNoToken - 1;
+
+}  // namespace
 
 void PlanDigest::AddResult(const StepPlan& plan, const StepResult& result) {
   sampled_.clear();
   for (size_t i = 0; i < plan.spans.size(); ++i) {
+    if (!result.spans[i].is_finite) {
+      sampled_.push_back(kNotFinite);
+      continue;
+    }
     if (plan.spans[i].samples) sampled_.push_back(result.spans[i].token);
     if (plan.spans[i].embeds) AddEmbedding(result.spans[i].embedding);
   }

@@ -76,6 +76,7 @@ class Scheduler::Impl {
     stats.total_pages = cache.num_pages();
     stats.step = state_.last_step;
     stats.preemptions = state_.preemptions;
+    stats.not_finite = state_.not_finite;
     return stats;
   }
 

@@ -22,6 +22,7 @@ struct SchedulerStats {
   int total_pages = 0;
   uint64_t step = 0;
   uint64_t preemptions = 0;
+  uint64_t not_finite = 0;  // sequences that ended so: see NOT_FINITE
 };
 
 // Decides what each step computes. A pure function of the options, the messages

@@ -65,6 +65,31 @@ TEST(SchedulerDigestTest, CoversSampledIds) {
   }
 }
 
+// A rank to which the model gave no number differs from the next step on.
+TEST(SchedulerDigestTest, CoversWhatIsNotFinite) {
+  SchedulerDriver driver(Options());
+  OutputRecorder outputs;
+  Scheduler other(Options(), &outputs);
+  v1::RankMessage message;
+  for (int number = 1; number <= 2; ++number) {
+    *message.mutable_add() = MakeRequest(TokenRun(1, 3), 1);
+    message.mutable_add()->set_request(number);
+    ASSERT_TRUE(other.Apply(message).ok());
+    driver.Add(message.add());
+  }
+  EXPECT_EQ(other.Plan().digest, driver.Step().digest);
+  StepResult result;
+  result.spans.resize(2);
+  for (uint64_t number = 1; number <= 2; ++number) {
+    result.spans[number - 1].token =
+        driver.outputs().of({number, 0}).tokens.at(0);
+  }
+  result.spans[1].is_finite = false;
+  other.Commit(result);
+  EXPECT_EQ(outputs.of({2, 0}).reason, v1::NOT_FINITE);
+  EXPECT_NE(other.Plan().digest, driver.Step().digest);
+}
+
 TEST(SchedulerDigestTest, CoversPages) {
   // The same spans on other pages: one has a prefix of another prompt cached.
   SchedulerDriver plain(Options());

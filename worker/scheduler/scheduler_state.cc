@@ -6,7 +6,10 @@ void SchedulerState::Finish(ScheduledSequence* scheduled,
                             v1::FinishReason reason,
                             std::optional<uint32_t> stop_token_id) {
   const SequenceId id = scheduled->id();
-  if (scheduled->state == ScheduledSequence::State::kRunning) {
+  if (reason == v1::NOT_FINITE) {
+    ++not_finite;
+    pages.Discard(*scheduled);
+  } else if (scheduled->state == ScheduledSequence::State::kRunning) {
     pages.Release(*scheduled);
   }
   steps.Forget(scheduled);

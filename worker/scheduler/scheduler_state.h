@@ -22,7 +22,8 @@ struct SchedulerState {
         steps(options.steps_in_flight) {}
 
   // Both give its pages back, and what it has in flight is thrown away.
-  // The sink hears of it, `scheduled` is gone.
+  // The sink hears of it, `scheduled` is gone. Of one that is NOT_FINITE nobody
+  // gets the keys and values, which may be what is at fault.
   void Finish(ScheduledSequence* scheduled, v1::FinishReason reason,
               std::optional<uint32_t> stop_token_id);
 
@@ -37,6 +38,7 @@ struct SchedulerState {
   uint64_t last_step = 0;     // the one planned last
   uint64_t last_request = 0;  // the number that came last
   uint64_t preemptions = 0;
+  uint64_t not_finite = 0;  // sequences that ended so
 };
 
 }  // namespace lockstep

@@ -68,6 +68,10 @@ void SequencePages::Publish(ScheduledSequence& scheduled) {
 
 void SequencePages::Release(ScheduledSequence& scheduled) {
   Publish(scheduled);
+  Discard(scheduled);
+}
+
+void SequencePages::Discard(ScheduledSequence& scheduled) {
   Sequence& sequence = scheduled.sequence;
   if (IsInFlight(scheduled)) {
     kept_.push_back({scheduled.last_step, scheduled.id().request,

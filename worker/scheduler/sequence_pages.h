@@ -46,6 +46,9 @@ class SequencePages {
   // Publishes, then gives all pages back; nothing is computed any more.
   void Release(ScheduledSequence& scheduled);
 
+  // The same, but publishes nothing.
+  void Discard(ScheduledSequence& scheduled);
+
   // No step up to `step` is in flight any more.
   void OnStepEnd(uint64_t step);
 

@@ -43,6 +43,9 @@ void CommitSpan(const SequenceSpan& span, const SpanResult& result,
   scheduled->in_flight.positions -= span.count;
   scheduled->in_flight.tokens -= span.samples ? 1 : 0;
   scheduled->sequence.set_num_computed(span.begin + span.count);
+  if (!result.is_finite) {
+    return state->Finish(scheduled, v1::NOT_FINITE, std::nullopt);
+  }
   if (span.prompt_logits_begin < span.prompt_logits_end) {
     scheduled->prompt_logits_done = span.prompt_logits_end;
     state->sink->OnPromptLogprobs(scheduled->id(), result.prompt_logprobs);

@@ -45,4 +45,9 @@ uint64_t LoadBoard::preemptions() const {
   return stats_.preemptions;
 }
 
+uint64_t LoadBoard::not_finite() const {
+  absl::MutexLock lock(&mutex_);
+  return stats_.not_finite;
+}
+
 }  // namespace lockstep

@@ -28,6 +28,7 @@ class LoadBoard {
                Clock::time_point now = Clock::now());
   v1::Load load() const;
   uint64_t preemptions() const;
+  uint64_t not_finite() const;
 
   // How long work has been due without a step's end, as far as it was seen: of
   // requests that no step knows of yet, since this was first asked. Zero when

@@ -10,11 +10,22 @@
 namespace lockstep {
 namespace {
 
-absl::Status GrammarTooComplex() {
-  return MakeError(
-      ErrorReason::kInvalidRequest,
-      "the grammar is too complex: what it allows next takes more than the "
-      "limits to find.");
+// Of a choice that has come to no answer.
+absl::Status FaultOf(v1::FinishReason reason) {
+  switch (reason) {
+    case v1::GRAMMAR_TOO_COMPLEX:
+      return MakeError(
+          ErrorReason::kInvalidRequest,
+          "the grammar is too complex: what it allows next takes more than the "
+          "limits to find.");
+    case v1::NOT_FINITE:
+      return MakeError(
+          ErrorReason::kNotFinite,
+          "the model computed no number for this request: all its logits for a "
+          "token, or a value of the embedding, are NaN or infinite.");
+    default:
+      return absl::OkStatus();
+  }
 }
 
 }  // namespace
@@ -169,12 +180,11 @@ void OutputRouter::TellOne(StepOutput& output,
   if (stream->ClaimWake()) touched_.push_back(stream);
 }
 
-// A grammar's end goes first: its other choices would come to it as well, and
-// this one's finish may be the last.
+// A fault goes first: its other choices would come to it as well, and this
+// one's finish may be the last.
 void OutputRouter::TellFinish(const StepOutput& output, OutputStream& stream) {
-  if (output.reason == v1::GRAMMAR_TOO_COMPLEX) {
-    EndEarly(stream, v1::ABORT_CAUSE_UNSPECIFIED, GrammarTooComplex());
-  }
+  const absl::Status fault = FaultOf(output.reason);
+  if (!fault.ok()) EndEarly(stream, v1::ABORT_CAUSE_UNSPECIFIED, fault);
   const bool is_last =
       stream.OnFinish(output.id.choice, output.reason, output.stop_token_id);
   if (!is_last) return;

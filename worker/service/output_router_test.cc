@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/error_reason.h"
 #include "tests/testing/router_step.h"
 
 namespace lockstep {
@@ -80,6 +81,27 @@ TEST_F(OutputRouterTest, NothingIsToldBeforeTheStepEnds) {
   EXPECT_EQ(stream->Take(&message), Next::kNothing);
   EndStep();
   EXPECT_EQ(stream->Take(&message), Next::kMessage);
+}
+
+// Even by a reader that looks in between.
+TEST_F(OutputRouterTest, AChoiceWithoutAnAnswerEndsItsRequest) {
+  const struct {
+    v1::FinishReason reason;
+    std::string told;
+  } kCases[] = {{v1::GRAMMAR_TOO_COMPLEX, "INVALID_REQUEST"},
+                {v1::NOT_FINITE, "NOT_FINITE"}};
+  uint64_t number = 0;
+  for (const auto& c : kCases) {
+    const auto stream = Live(++number);
+    NumAborts();
+    router_.OnFinish({.request = number}, c.reason, std::nullopt);
+    EndStep();
+    EXPECT_EQ(ErrorReasonOf(stream->status()), c.told);
+    EXPECT_EQ(NumAborts(), 1);
+    v1::WorkerGenerateResponse message;
+    EXPECT_EQ(stream->Take(&message), Next::kEnd);
+    EXPECT_EQ(router_.num_live(), 0);
+  }
 }
 
 TEST_F(OutputRouterTest, AStepDoesNotWaitForAReader) {
