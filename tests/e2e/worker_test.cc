@@ -95,6 +95,31 @@ TEST_F(WorkerTest, RanksThatMeetOverTcpGiveTheTokensOfThoseThatShareMemory) {
   EXPECT_EQ(ModelOf(memory).fingerprint(), ModelOf(tcp).fingerprint());
 }
 
+// The ranks agree on it, and the group goes on.
+TEST_F(WorkerTest, ARequestForWhichTheModelComputesNoNumberEndsAlone) {
+  testing::TinyModel tiny;
+  tiny.nan_token_id = 50;
+  const std::string path = ::testing::TempDir() + "nan.gguf";
+  testing::WriteGguf(tiny, path);
+  Group group(2, {absl::StrCat("--model=", path)});
+  Call alone(*group.stub, Request(20));
+  ASSERT_TRUE(alone.ReadToEnd().ok());
+  Call beside(*group.stub, Request(20));
+  for (const uint32_t choices : {1, 3}) {
+    v1::WorkerGenerateRequest request = Request(20);
+    request.add_prompt_token_ids(50);
+    request.mutable_sampling()->set_n(choices);
+    Call bad(*group.stub, request);
+    const absl::Status status = FromGrpc(bad.ReadToEnd());
+    EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(ErrorReasonOf(status), "NOT_FINITE");
+    EXPECT_TRUE(bad.tokens.empty());
+  }
+  EXPECT_TRUE(beside.ReadToEnd().ok());
+  EXPECT_EQ(beside.tokens, alone.tokens);
+  WaitUntilIdle(group);
+}
+
 TEST_F(WorkerTest, SaysWhatItsBitsDependOn) {
   Group strict(1, {"--arithmetic=strict"});
   Group fast(1, {"--arithmetic=fast", "--kv_cache_type=int8"});
