@@ -306,12 +306,14 @@ TEST(EmbedTest, LeavesZerosForTheRowsOfOtherRanks) {
     }
     const EmbeddingShard shard = {
         {type, table.data(), 3, dim}, /*first=*/100, /*scale=*/3};
-    const std::vector<uint32_t> ids = {99, 102, 0, 100, 103, 0x7fffffff, 101};
-    // Two of them where the device has chosen them.
-    const std::vector<uint32_t> chosen = {103, 7, 102};
+    const std::vector<uint32_t> ids = {99,  102,        0,   100,
+                                       103, 0x7fffffff, 101, kNoFiniteLogit};
+    // Three of them where the device has chosen them.
+    const std::vector<uint32_t> chosen = {103, kNoFiniteLogit, 102};
     std::vector<uint32_t> given = ids;
     given[1] = kIsChosen | 2;
     given[4] = kIsChosen | 0;
+    given[7] = kIsChosen | 1;
     const std::vector<float> y =
         SameInEveryOrder(std::vector<float>(ids.size() * dim), [&](float* out) {
           return Embed(shard, {given.data(), chosen.data()}, given.size(), out,
@@ -401,7 +403,23 @@ TEST(ArgMaxTest, TakesNoNumberForMinusInfinity) {
   const float nan = std::nanf(""),
               lowest = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(ArgMaxOf({nan, lowest, -5, nan}, 1, 4)[0], 2);
-  EXPECT_EQ(ArgMaxOf({nan, nan, lowest}, 1, 3)[0], 0);
+  EXPECT_EQ(ArgMaxOf({nan, lowest, nan, -3e38f}, 1, 4)[0], 3);
+}
+
+// An infinity is the largest, but says nothing alone.
+TEST(ArgMaxTest, SaysWhereNoLogitIsFinite) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int vocabulary : {1, 3, 32, 600, 5000}) {
+    for (float logit : {std::nanf(""), -kInfinity, kInfinity}) {
+      std::vector<float> logits(vocabulary + 1, logit);
+      logits[vocabulary] = 1;  // not in the vocabulary
+      logits[vocabulary / 3] = std::nanf("");
+      EXPECT_EQ(ArgMaxOf(logits, 1, vocabulary)[0], kNoFiniteLogit);
+      logits[vocabulary / 2] = -1;
+      EXPECT_NE(ArgMaxOf(logits, 1, vocabulary)[0], kNoFiniteLogit);
+    }
+  }
+  EXPECT_EQ(ArgMaxOf({-1, kInfinity, 1}, 1, 3)[0], 1);
 }
 
 TEST(ArgMaxTest, NeedsItsBarrier) {

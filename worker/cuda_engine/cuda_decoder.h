@@ -65,7 +65,7 @@ class CudaDecoder {
 
   // The batch's keys and values go to the pages of each layer, kv [layers].
   // Afterwards the activations have the logits of the batch's logits_tokens,
-  // `num_logits` rows, and the best id of each.
+  // `num_logits` rows, and the best id of each, or kNoFiniteLogit.
   absl::Status Launch(const StagedBatch& batch, int num_logits,
                       absl::Span<const cuda::PagedKv<T>> kv);
 

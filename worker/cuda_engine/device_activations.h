@@ -46,7 +46,8 @@ struct DeviceActivations {
   T* head_input = nullptr;    // [rows, hidden_size]
   float* gathered = nullptr;  // [ranks, rows, vocab_rows]
   float* logits = nullptr;    // [rows, ranks·vocab_rows]; one rank's: gathered
-  uint32_t* best_ids = nullptr;  // [rows], of each row of logits
+  // [rows], of each row of logits, or kNoFiniteLogit.
+  uint32_t* best_ids = nullptr;
 };
 
 }  // namespace lockstep

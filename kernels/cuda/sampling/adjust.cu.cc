@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kRowThreads, 1)
     args.kept[at] = logit;
     logit = Adjusted(logit, adjustment, row);
   }
-  if (row.mask < 0) return;
+  if (row.masks_ids == 0) return;
   __syncthreads();
   uint32_t possible = 0;
   for (int id = threadIdx.x; id < args.vocabulary; id += kRowThreads) {

@@ -22,6 +22,7 @@ struct AdjustedRow {
   int32_t mask;  // words before its own; -1: none
   int32_t first_adjustment;
   int32_t num_adjustments;  // of different ids
+  int32_t masks_ids;        // whether some of them do
   float repetition;
   float presence;
   float frequency;
@@ -40,7 +41,7 @@ struct AdjustArgs {
 
 // Masks and adjusts logits where they lie, with the bits of the worker's
 // sampler: first what the mask forbids becomes minus infinity, and the rest is
-// at least -1e30; then come the adjustments. Where they leave a row with a mask
+// at least -1e30; then come the adjustments. Where they mask ids and leave
 // nothing but minus infinities they are undone. `kept` holds what they
 // replaced.
 CudaError AdjustLogits(const AdjustArgs& args, Stream stream);

@@ -1,5 +1,6 @@
 #include "kernels/cuda/sampling/logprobs.h"
 
+#include "kernels/cuda/argmax.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/sampling/block_join.h"
 #include "kernels/cuda/sampling/logit_order.h"
@@ -31,8 +32,9 @@ __global__ void __launch_bounds__(kRowThreads)
   JoinScratch joins(DynamicShared<unsigned char>());
   const ScoredRow row = rows[blockIdx.x];
   const float* logits = all_logits + row.row * stride;
-  const RankedLogit token =
-      Ranked(logits, row.token == kChosenToken ? tokens[row.row] : row.token);
+  const uint32_t id = row.token == kChosenToken ? tokens[row.row] : row.token;
+  if (id == kNoFiniteLogit) return;
+  const RankedLogit token = Ranked(logits, id);
   RankedLogit last = BestBelow(logits, vocabulary, {0xffffffff, 0}, &joins);
   const float max = LogitOf(last.key);
   ProbabilityMass sum = 0;

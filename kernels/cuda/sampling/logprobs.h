@@ -35,7 +35,8 @@ struct RowLogprobs {
 };
 
 // out[i] = of rows[i], from logits [_, vocabulary], rows `stride` floats apart.
-// `tokens` has the chosen ones by row of the logits. All is in device memory.
+// `tokens` has the chosen ones by row of the logits; where the one that is
+// scored is kNoFiniteLogit, out[i] is left as it is. All is in device memory.
 CudaError ScoreRows(const float* logits, int64_t stride, int vocabulary,
                     const ScoredRow* rows, int count, const uint32_t* tokens,
                     RowLogprobs* out, Stream stream);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "kernels/cuda/argmax.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/sampling/block_join.h"
 #include "kernels/cuda/sampling/logit_order.h"
@@ -256,6 +257,7 @@ __global__ void __launch_bounds__(kRowThreads, 1)
   Shared& shared = *DynamicShared<Shared>();
   JoinScratch joins(shared.joins);
   const SampledRow row = rows[blockIdx.x];
+  if (tokens[row.row] == kNoFiniteLogit) return;
   const Ids all = {nullptr, all_logits + row.row * stride, vocabulary};
   RankedLogit best = WorstOfAll();
   for (int i = threadIdx.x; i < all.count; i += kRowThreads) {

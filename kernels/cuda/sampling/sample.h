@@ -18,8 +18,9 @@ struct SampledRow {
 };
 
 // tokens[rows[i].row] = the token that the row chooses, of logits [_,
-// vocabulary], rows `stride` floats apart, that AdjustLogits left. `rows`
-// [count] is in device memory, like all else.
+// vocabulary], rows `stride` floats apart, that AdjustLogits left; but where it
+// is kNoFiniteLogit it stays so. `rows` [count] is in device memory, like all
+// else.
 //
 // Chooses as the worker's sampler does, without a sort: temperature, top-k,
 // top-p, min-p, then the id at which the running sum of the weights, in order

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/cuda/argmax.h"
 #include "kernels/cuda/kernel_run.h"
 #include "kernels/cuda/sampling/adjust.h"
 #include "kernels/cuda/sampling/logprobs.h"
@@ -103,6 +104,22 @@ TEST(SampleTokens, WhereNothingIsPossibleAllIs) {
   EXPECT_EQ(SampledOf({5, kInfinity, 9, kInfinity}, Drawn(0.7)), 3);
 }
 
+TEST(SampleTokens, LeavesARowWithoutAFiniteLogitAlone) {
+  const std::vector<float> logits = {std::nanf(""), std::nanf(""), 1, 2};
+  const std::vector<SampledRow> drawn = {Drawn(0.7), Drawn(0.99)};
+  for (float temperature : {0.0f, 1.0f}) {
+    std::vector<SampledRow> rows = drawn;
+    for (SampledRow& row : rows) row.temperature = temperature;
+    rows[1].row = 1;
+    const std::vector<uint32_t> tokens = SameInEveryOrder(
+        std::vector<uint32_t>{kNoFiniteLogit, 0}, [&](uint32_t* out) {
+          return SampleTokens(logits.data(), 2, 2, rows.data(), rows.size(),
+                              out, nullptr);
+        });
+    EXPECT_THAT(tokens, ElementsAre(kNoFiniteLogit, 1));
+  }
+}
+
 // Borders in a list of the best and in all of a row, and a list that warps
 // write which have more of the row to look at than the one that reads it.
 TEST(SampleTokens, NeedsEachBarrier) {
@@ -181,6 +198,7 @@ struct Adjusting {
              .mask = mask.empty() ? -1 : 0,
              .first_adjustment = 0,
              .num_adjustments = static_cast<int>(adjustments.size()),
+             .masks_ids = 1,
              .repetition = 2,
              .presence = 0.5f,
              .frequency = 0.25f}};
@@ -223,6 +241,17 @@ TEST(AdjustLogits, TheMaskGoesFirstAndMinTokensGiveWay) {
               ElementsAre(4, -kInfinity, -kInfinity, -kInfinity, 4));
 }
 
+TEST(AdjustLogits, MinTokensGiveWayWithoutAMask) {
+  Adjusting row = {.logits = {4, std::nanf(""), -kInfinity},
+                   .adjustments = {{0, 0, 0, 0, 1}},
+                   .mask = {},
+                   .rows = {}};
+  row.Start();
+  EXPECT_EQ(row.Adjusted()[0], 4);
+  row.logits[2] = -9;
+  EXPECT_EQ(row.Adjusted()[0], -kInfinity);
+}
+
 TEST(AdjustLogits, NeedsEachBarrier) {
   Adjusting row;
   row.logits.assign(1200, 3);
@@ -262,6 +291,20 @@ TEST(ScoreRows, SumsAndRanks) {
   EXPECT_EQ(worst.token_rank, 5);
   EXPECT_EQ(worst.token_logit, -kInfinity);
   EXPECT_EQ(worst.num_top, 5);
+}
+
+TEST(ScoreRows, LeavesOutARowThatHasChosenNothing) {
+  const std::vector<float> logits(7, std::nanf(""));
+  const std::vector<ScoredRow> rows = {{0, kChosenToken, 3}};
+  const std::vector<uint32_t> chosen = {kNoFiniteLogit};
+  std::vector<RowLogprobs> out(1);
+  out[0].token_rank = 77;
+  out = SameInEveryOrder(out, [&](RowLogprobs* made) {
+    return ScoreRows(logits.data(), 7, 7, rows.data(), 1, chosen.data(), made,
+                     nullptr);
+  });
+  ASSERT_EQ(out.size(), 1);
+  EXPECT_EQ(out[0].token_rank, 77);
 }
 
 TEST(ScoreRows, NeedsItsBarrier) {

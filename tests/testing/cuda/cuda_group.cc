@@ -74,7 +74,13 @@ absl::Status CudaGroup::Retire(StepResult* result) {
   *result = ranks_[0].result;
   for (const Rank& rank : ranks_) {
     for (size_t i = 0; i < result->spans.size(); ++i) {
-      if (rank.result.spans[i].token == result->spans[i].token) continue;
+      const SpanResult& found = rank.result.spans[i];
+      const SpanResult& expected = result->spans[i];
+      if (found.is_finite != expected.is_finite) {
+        return absl::InternalError(
+            absl::StrCat("only some ranks have a number for span ", i, "."));
+      }
+      if (!found.is_finite || found.token == expected.token) continue;
       return absl::InternalError(
           absl::StrCat("ranks sampled different tokens for span ", i, "."));
     }

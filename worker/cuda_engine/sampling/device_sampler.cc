@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/status_macros.h"
+#include "kernels/cuda/argmax.h"
 #include "kernels/cuda/cuda_types.h"
 #include "kernels/cuda/sampling/adjust.h"
 #include "kernels/cuda/sampling/sample.h"
@@ -178,18 +179,22 @@ void DeviceSampler::Finish(int flight, const uint32_t* host_ids,
   const Flight& of = flights_[flight];
   for (size_t i = 0; i < of.places.size(); ++i) {
     const Place& place = of.places[i];
+    SpanResult& out = result->spans[place.span];
+    if (host_ids[i] == cuda::kNoFiniteLogit) out.is_finite = false;
     if (!place.is_taken || place.prompt_place >= 0) continue;
-    result->spans[place.span].token = place.has_ended ? kNoToken : host_ids[i];
+    out.token = place.has_ended ? kNoToken : host_ids[i];
   }
   const auto* scores = static_cast<cuda::RowLogprobs*>(of.scores->data());
   for (const cuda::ScoredRow& row : of.scored) {
     const Place& place = of.places[row.row];
+    const cuda::RowLogprobs& score = *scores++;
     SpanResult& out = result->spans[place.span];
+    if (!out.is_finite) continue;
     if (place.prompt_place >= 0) {
       out.prompt_logprobs[place.prompt_place] =
-          LogprobsOf(*scores++, row.token, /*has_mask=*/false);
+          LogprobsOf(score, row.token, /*has_mask=*/false);
     } else {
-      out.logprobs.push_back(LogprobsOf(*scores++, out.token, place.has_mask));
+      out.logprobs.push_back(LogprobsOf(score, out.token, place.has_mask));
     }
   }
 }

@@ -55,9 +55,10 @@ class DeviceSampler {
   absl::Status AllocatePinned(const CudaDevice* device);
 
   // Puts it on the stream, after what makes the logits of `rows` and, in
-  // `ids` [rows], the largest of each. Replaces the ids of those that choose
-  // otherwise, and leaves the logits of rows with a mask masked. Waits for
-  // masks that are not found yet, and for nothing on the device.
+  // `ids` [rows], the largest of each or kNoFiniteLogit. Replaces the ids of
+  // those that choose otherwise, and leaves the logits of rows with a mask
+  // masked. Waits for masks that are not found yet, and for nothing on the
+  // device.
   absl::Status Launch(int flight, const StepPlan& plan,
                       absl::Span<const LogitsRow> rows, const Logits& logits,
                       uint32_t* ids, StepMasks* masks, CudaStream* stream);
@@ -71,7 +72,9 @@ class DeviceSampler {
   }
 
   // Once it has run: fills `result`, which has an entry a span, from the ids as
-  // they came back. Needs the plan and its sequences no more.
+  // they came back. A row without a finite logit, of those it does not take
+  // too, spoils its span and no other. Needs the plan and its sequences no
+  // more.
   void Finish(int flight, const uint32_t* host_ids, StepResult* result) const;
 
  private:

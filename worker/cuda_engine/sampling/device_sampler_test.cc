@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/argmax.h"
 #include "kernels/threads/thread_pool.h"
 #include "proto/grammar.pb.h"
 #include "proto/group.pb.h"
@@ -32,6 +34,7 @@
 #include "worker/engine/row_sampler.h"
 #include "worker/grammar/grammar_store.h"
 #include "worker/grammar/step_masks.h"
+#include "worker/sampling/sampler.h"
 
 namespace lockstep {
 namespace {
@@ -142,7 +145,9 @@ class DeviceSamplerTest : public ::testing::Test {
     std::vector<uint32_t>& best = best_ids_[flight];
     for (size_t row = 0; row < step.rows.size(); ++row) {
       const absl::Span<const float> of = LogitsOf(flight, row);
-      best[row] = std::max_element(of.begin(), of.end()) - of.begin();
+      best[row] = Sampler::CanSample(of)
+                      ? std::max_element(of.begin(), of.end()) - of.begin()
+                      : cuda::kNoFiniteLogit;
     }
     const auto ids = reinterpret_cast<CudaApi::Address>(ids_);
     ASSERT_TRUE(
@@ -208,6 +213,8 @@ class DeviceSamplerTest : public ::testing::Test {
       SCOPED_TRACE(i);
       const SpanResult& a = found.spans[i];
       const SpanResult& b = expected.spans[i];
+      ASSERT_EQ(a.is_finite, b.is_finite);
+      if (!a.is_finite) continue;
       EXPECT_EQ(a.token, b.token);
       ASSERT_EQ(a.logprobs.size(), b.logprobs.size());
       if (!a.logprobs.empty()) ExpectSame(a.logprobs[0], b.logprobs[0]);
@@ -301,6 +308,37 @@ TEST_F(DeviceSamplerTest, TwoStepsMayBeInFlight) {
   for (int flight = 0; flight < kFlights; ++flight) {
     ExpectSame(Finished(flight, steps[flight]),
                Expected(flight, steps[flight]));
+  }
+}
+
+// Whatever its request asks for, and in both steps in flight.
+TEST_F(DeviceSamplerTest, ARowWithoutAFiniteLogitSpoilsItsSpanAlone) {
+  if (gpu_.fake() != nullptr) gpu_.fake()->Delay(kSeed, /*most_us=*/200);
+  const size_t num_rows = MixedStep(0).rows.size();
+  for (size_t spoiled = 0; spoiled < num_rows; ++spoiled) {
+    SCOPED_TRACE(spoiled);
+    MakeLogits();
+    Step steps[kFlights];
+    for (int flight = 0; flight < kFlights; ++flight) {
+      float* const row =
+          host_logits_.data() + (flight * kMostRows + spoiled) * kStride;
+      std::fill_n(row, kVocabSize, flight == 0 ? std::nanf("") : INFINITY);
+      row[testing::TinyIds("A")[0]] = -INFINITY;
+      steps[flight] = MixedStep(flight);
+      StepMasks masks(&grammars_, kMaskOptions);
+      masks.Begin(steps[flight].plan);
+      Launch(flight, steps[flight], &masks);
+      masks.End();
+    }
+    ASSERT_TRUE(stream_->Synchronize().ok());
+    for (int flight = 0; flight < kFlights; ++flight) {
+      const StepResult found = Finished(flight, steps[flight]);
+      ExpectSame(found, Expected(flight, steps[flight]));
+      for (int i = 0; i < static_cast<int>(found.spans.size()); ++i) {
+        EXPECT_EQ(found.spans[i].is_finite,
+                  i != steps[flight].rows[spoiled].span);
+      }
+    }
   }
 }
 

@@ -72,6 +72,7 @@ void SamplingRows::AddChoice(int row, const Sequence& sequence,
          .mask = mask.empty() ? -1 : static_cast<int32_t>(masks_.size()),
          .first_adjustment = static_cast<int32_t>(first),
          .num_adjustments = static_cast<int32_t>(adjustments_.size() - first),
+         .masks_ids = MasksStopIds(sampling, output_position) ? 1 : 0,
          .repetition = sampling.repetition_penalty(),
          .presence = sampling.presence_penalty(),
          .frequency = sampling.frequency_penalty()});

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/argmax.h"
 #include "kernels/cuda/kernel_run.h"
 #include "kernels/cuda/sampling/adjust.h"
 #include "kernels/cuda/sampling/logprobs.h"
@@ -90,7 +91,9 @@ class Chooser {
     // The greedy choice, which another kernel makes.
     std::vector<uint32_t> tokens;
     for (const Case& of : cases) {
-      tokens.push_back(Sampler(vocab_size_).Sample(of.logits, Greedy()));
+      tokens.push_back(Sampler::CanSample(of.logits)
+                           ? Sampler(vocab_size_).Sample(of.logits, Greedy())
+                           : cuda::kNoFiniteLogit);
     }
     const auto run = [&](uint32_t* out) -> cuda::CudaError {
       cuda::CudaError error = cuda::AdjustLogits(adjust, nullptr);
@@ -150,9 +153,14 @@ void ExpectWhatTheSamplerChooses(const std::vector<Case>& cases,
     const Case& of = cases[i];
     SCOPED_TRACE(of.Name());
     Sampler sampler(static_cast<int>(of.logits.size()));
+    const uint32_t asked = of.request->sampling().logprobs_plus_one();
+    if (!Sampler::CanSample(of.logits)) {
+      EXPECT_EQ(found.tokens[i], cuda::kNoFiniteLogit);
+      if (asked > 0) ++logprobs;
+      continue;
+    }
     EXPECT_EQ(found.tokens[i],
               sampler.Sample(of.logits, *of.sequence, of.mask));
-    const uint32_t asked = of.request->sampling().logprobs_plus_one();
     if (asked == 0) continue;
     ASSERT_NE(logprobs, found.logprobs.end());
     const v1::PositionLogprobs expected =
