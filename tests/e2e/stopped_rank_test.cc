@@ -1,6 +1,7 @@
 // A rank that is stopped: its connections stand, and it does nothing. It is
 // found by its silence and named by all, and an idle group hardly runs for it.
 
+#include <absl/base/config.h>
 #include <absl/strings/str_cat.h>
 #include <absl/strings/str_split.h>
 #include <gmock/gmock.h>
@@ -102,6 +103,11 @@ absl::Duration CpuTimeOf(pid_t pid) {
 // use all of a core.
 TEST_F(StoppedRankTest, AnIdleGroupHardlyRuns) {
   constexpr absl::Duration kTime = absl::Seconds(10);
+#ifdef ABSL_HAVE_THREAD_SANITIZER  // whose own work counts, too
+  constexpr double kMostOfACore = 0.05;
+#else
+  constexpr double kMostOfACore = 0.01;
+#endif
   Group group(2);
   const std::vector<pid_t> pids = {group.leader->pid(), group.followers[0]};
   std::vector<absl::Duration> before;
@@ -113,7 +119,7 @@ TEST_F(StoppedRankTest, AnIdleGroupHardlyRuns) {
       GRPC_CHANNEL_READY, absl::ToChronoTime(absl::Now() + kTime)));
   for (size_t rank = 0; rank < pids.size(); ++rank) {
     const absl::Duration used = CpuTimeOf(pids[rank]) - before[rank];
-    EXPECT_LT(used, 0.01 * kTime) << "rank " << rank;
+    EXPECT_LT(used, kMostOfACore * kTime) << "rank " << rank;
     std::printf("rank %zu, idle: %.2f%% of a core\n", rank,
                 100 * absl::FDivDuration(used, kTime));
   }
