@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention/kv_type.h"
+#include "kernels/weights/arithmetic.h"
 #include "proto/group.pb.h"
 #include "tests/testing/engine_group.h"
 #include "tests/testing/output_recorder.h"
@@ -55,23 +57,34 @@ v1::AddRequest Embed(v1::AddRequest request, v1::Pooling pooling) {
   return request;
 }
 
-// On so many ranks, which must agree.
-class NotFiniteTest : public ::testing::TestWithParam<int> {
+// Several ranks must agree.
+struct Case {
+  int ranks = 1;
+  std::string architecture = "llama";
+  kernels::Arithmetic arithmetic = kernels::Arithmetic::kStrict;
+  kernels::KvType kv_type = kernels::KvType::kF32;
+};
+
+class NotFiniteTest : public ::testing::TestWithParam<Case> {
  protected:
   NotFiniteTest() {
+    const Case& of = GetParam();
     testing::TinyModel tiny;
+    tiny.architecture = of.architecture;
     tiny.vocab_size = 501;
     tiny.nan_token_id = kBadToken;
     const std::string folder = ::testing::TempDir() + "not-finite";
     testing::WriteHuggingFaceFolder(tiny, folder);
     model_ = *OpenModel(folder);
     group_ = *EngineGroup::Create(
-        *model_, GetParam(),
+        *model_, of.ranks,
         {.engine = {.num_pages = kScheduler.num_pages,
                     .page_size = kScheduler.page_size,
                     .max_step_tokens = kScheduler.max_step_tokens,
                     .max_sequences = kScheduler.max_sequences,
-                    .max_logits_rows = kScheduler.max_logits_rows},
+                    .max_logits_rows = kScheduler.max_logits_rows,
+                    .arithmetic = of.arithmetic,
+                    .kv_type = of.kv_type},
          .ranks = {.threads = 2}});
     driver_.emplace(kScheduler, group_.get());
   }
@@ -157,7 +170,13 @@ TEST_P(NotFiniteTest, EndsAnEmbeddingAndNoOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, NotFiniteTest, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(
+    Cases, NotFiniteTest,
+    ::testing::Values(Case{1}, Case{2}, Case{1, "qwen2moe"},
+                      Case{2, "llama", kernels::Arithmetic::kFast},
+                      Case{1, "qwen2moe", kernels::Arithmetic::kFast},
+                      Case{1, "llama", kernels::Arithmetic::kFast,
+                           kernels::KvType::kInt8}));
 
 }  // namespace
 }  // namespace lockstep
