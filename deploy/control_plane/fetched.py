@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import yaml
 
@@ -46,6 +47,9 @@ DEFINITIONS = [
     ("github.com/cert-manager/cert-manager", "v1.21.0", ["deploy/crds/cert-manager.io_certificates.yaml"]),
 ]
 
+ATTEMPTS = 3
+DEFINITIONS_FILE = "definitions.json"
+
 # Its makefile says so which version the server tells.
 LINKING = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES}"
 
@@ -62,8 +66,15 @@ def _go(*arguments, cwd):
 
 
 def _download(module, version, cwd):
-    """Where its files are; the go command has compared them with the public sums."""
-    return json.loads(_go("mod", "download", "-json", f"{module}@{version}", cwd=cwd))
+    """Where its files are; the go command has compared them with the public sums. A network that fails is asked again."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return json.loads(_go("mod", "download", "-json", f"{module}@{version}", cwd=cwd))
+        except subprocess.CalledProcessError as error:
+            if attempt == ATTEMPTS:
+                raise
+            print(f"{module}: {json.loads(error.stdout)['Error']}", file=sys.stderr)
+    return None
 
 
 def _write_module(folder):
@@ -103,7 +114,7 @@ def programs(cache, jobs, say):
 
 def definitions(folder):
     """The CustomResourceDefinitions of the kinds that the chart makes and Kubernetes has not; kept there, too."""
-    kept = folder / "definitions.json"
+    kept = folder / DEFINITIONS_FILE
     if kept.exists():
         return json.loads(kept.read_text())
     found = []

@@ -98,7 +98,7 @@ class Machine:
     def _make_home(self):
         """What is fetched lies there already, so that nothing is."""
         data = pathlib.Path(os.environ.get("LOCKSTEP_TEST_DATA", ""))
-        for kind in ("models", "tokenizers", "clients"):
+        for kind in ("models", "tokenizers", "clients", "kubernetes", "prometheus", "schemas"):
             cache = self.home / ".cache/lockstep" / kind
             cache.mkdir(parents=True)
             if not (data / kind).is_dir():

@@ -238,7 +238,8 @@ class LockstepTest(unittest.TestCase):
         status, out, _ = self.run_to_end("test")
         self.assertEqual(status, 0)
         self.assertEqual(out.splitlines()[-1], "2 passed, 0 failed")
-        self.assertEqual(self.events(), ["fetch model", "fetch tokenizers", "fetch clients", "fetch kubernetes", "bazel test"])
+        fetched = ["model", "tokenizers", "clients", "kubernetes", "prometheus", "schemas"]
+        self.assertEqual(self.events(), [*(f"fetch {each}" for each in fetched), "bazel test"])
 
     def test_test_counts_what_failed(self):
         (self.root / "bazel_output").write_text(
