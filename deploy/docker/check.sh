@@ -14,6 +14,14 @@ if [ "${1:-}" != --inside ]; then
   trap 'rm -rf "$root"' EXIT
   chmod 755 "$root"
   "$(dirname "$0")/assemble.sh" "$1" "$root"
+  # Of both lists the one is in the other.
+  python3 - "$root/usr/share/lockstep" << 'END'
+import json, pathlib, sys
+folder = pathlib.Path(sys.argv[1])
+listed = {tuple(line.split()[:2]) for line in (folder / "packages").read_text().splitlines()}
+told = {(each["name"], each["versionInfo"]) for each in json.loads((folder / "sbom.spdx.json").read_text())["packages"]}
+assert len(listed) > 20 and listed < told, listed - told
+END
   unshare --mount --net --pid --fork --kill-child "$0" --inside "$root" "$(realpath "$2")"
   exit
 fi
