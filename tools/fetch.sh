@@ -9,6 +9,7 @@
 #   tools/fetch.sh prometheus FOLDER    prometheus and promtool (98 MB), as Debian has them
 #   tools/fetch.sh schemas FOLDER       kubeconform, built by go, and JSON schemas of all kinds of objects that the chart
 #                                       makes (11 MB); nothing where there is no go
+#   tools/fetch.sh cuda FOLDER          toolkit/, a CUDA toolkit that compiles kernels (105 MB, 272 MB unpacked)
 #   tools/fetch.sh ghz FOLDER           ghz, which loads gRPC servers; built by go, in minutes
 #
 # All come from packages, by pip, npm, go and apt as they are set up on this machine.
@@ -211,6 +212,15 @@ fetch_schemas() {
   echo "$versions" > "$folder/versions"
 }
 
+fetch_cuda() {
+  local folder=$1
+  [ -d "$folder/toolkit" ] && return
+  echo "Fetching a CUDA toolkit (105 MB)"
+  persist "$root/tools/cuda_toolkit.sh" "$root/third_party/cuda/requirements.txt" "$scratch/toolkit" ||
+    fail "pip could not download the CUDA toolkit; its message is above."
+  mv "$scratch/toolkit" "$folder/toolkit"
+}
+
 fetch_ghz() {
   local folder=$1
   [ -x "$folder/ghz" ] && return
@@ -220,7 +230,7 @@ fetch_ghz() {
   mv "$scratch/ghz" "$folder/ghz"
 }
 
-usage="usage: tools/fetch.sh model|tokenizers|clients|kubernetes|prometheus|schemas|ghz FOLDER"
+usage="usage: tools/fetch.sh model|tokenizers|clients|kubernetes|prometheus|schemas|cuda|ghz FOLDER"
 [ $# = 2 ] || fail "$usage"
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -234,6 +244,7 @@ case $1 in
   kubernetes) fetch_kubernetes "$folder" ;;
   prometheus) fetch_prometheus "$folder" ;;
   schemas) fetch_schemas "$folder" ;;
+  cuda) fetch_cuda "$folder" ;;
   ghz) fetch_ghz "$folder" ;;
   *) fail "$usage" ;;
 esac

@@ -57,6 +57,11 @@ class FilesTest(unittest.TestCase):
         for path in checkout.files("*.h"):
             self.assertIn("#pragma once\n", checkout.text(path), path)
 
+    def test_every_kernel_is_compiled_for_gpus(self):
+        listed = re.findall(r'"//(.*):(.*)"', checkout.text("kernels/cuda/kernels.bzl"))
+        sources = [str(path) for path in checkout.files("*.cu.cc")]
+        self.assertEqual(sorted(f"{folder}/{name}.cu.cc" for folder, name in listed), sources)
+
     def test_no_file_names_a_registry(self):
         self.assert_nowhere(HOSTS, checkout.files(*TEXT), "names a host of packages")
 

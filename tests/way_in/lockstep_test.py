@@ -50,6 +50,11 @@ exec cat "serving.$1"
 
 BAZEL = """#!/bin/sh
 [ "$2" != --check_up_to_date ] || exit "${BAZEL_UP_TO_DATE-0}"
+if [ "${*#*--config=cuda}" != "$*" ]; then
+  echo "bazel $1 cuda, with $CUDA_HOME" >> events
+  cat cuda_output
+  exit "${BAZEL_CUDA_STATUS-0}"
+fi
 echo "bazel $1" >> events
 cat bazel_output
 exit "${BAZEL_STATUS-0}"
@@ -76,6 +81,9 @@ class LockstepTest(unittest.TestCase):
         self.program("bazel-bin/tools/await_serving", AWAIT_SERVING)
         self.program("bazel-bin/worker/worker", SERVER.replace("BEHAVIOUR", SERVES))
         self.program("bazel-bin/frontend/gateway", SERVER.replace("BEHAVIOUR", SERVES))
+        (self.root / "third_party/cuda").mkdir(parents=True)
+        (self.root / "third_party/cuda/requirements.txt").write_text("")
+        (self.root / "cuda_output").write_text("//kernels/cuda:architectures_test PASSED in 0.2s\n")
         (self.root / "bazel_output").touch()
         (self.root / "events").touch()
         self.ready_block = []
@@ -237,9 +245,27 @@ class LockstepTest(unittest.TestCase):
         )
         status, out, _ = self.run_to_end("test")
         self.assertEqual(status, 0)
-        self.assertEqual(out.splitlines()[-1], "2 passed, 0 failed")
-        fetched = ["model", "tokenizers", "clients", "kubernetes", "prometheus", "schemas"]
-        self.assertEqual(self.events(), [*(f"fetch {each}" for each in fetched), "bazel test"])
+        self.assertEqual(out.splitlines()[-1], "3 passed, 0 failed")
+        *fetched, tests, fetched_cuda, cuda = self.events()
+        names = ["model", "tokenizers", "clients", "kubernetes", "prometheus", "schemas"]
+        self.assertEqual(fetched, [f"fetch {name}" for name in names])
+        self.assertEqual([tests, fetched_cuda], ["bazel test", "fetch cuda"])
+        # Of the hash of no pins at all.
+        self.assertTrue(cuda.endswith(f"{self.root}/home/.cache/lockstep/cuda/e3b0c44298fc1c14/toolkit"), cuda)
+        self.run_to_end("test", CUDA_HOME="/usr/local/cuda")
+        self.assertEqual(self.events()[-2:], ["bazel test", "bazel test cuda, with /usr/local/cuda"])
+        self.run_to_end("test", "//kernels:ops_test")
+        self.assertEqual(self.events()[-1], "bazel test")
+
+    def test_test_says_that_there_is_no_cuda_toolkit_and_fails(self):
+        self.program("tools/fetch.sh", '#!/bin/sh\n[ "$1" != cuda ] || { echo no wheel >&2; exit 1; }\n')
+        (self.root / "bazel_output").write_text("//kernels:ops_test PASSED in 0.3s\n")
+        status, out, err = self.run_to_end("test")
+        self.assertEqual(status, 1)
+        self.assertIn("no wheel", err)
+        *_, why, last = out.splitlines()
+        self.assertIn("pip could not get what third_party/cuda/requirements.txt names", why)
+        self.assertEqual(last, "1 passed, 1 failed")
 
     def test_test_counts_what_failed(self):
         (self.root / "bazel_output").write_text(
@@ -251,12 +277,14 @@ class LockstepTest(unittest.TestCase):
         )
         status, out, _ = self.run_to_end("test", BAZEL_STATUS="3")
         self.assertEqual(status, 1)
-        self.assertEqual(out.splitlines()[-1], "1 passed, 4 failed")
+        self.assertEqual(out.splitlines()[-1], "2 passed, 4 failed")
 
     def test_test_fails_when_nothing_could_run(self):
-        status, out, _ = self.run_to_end("test", BAZEL_STATUS="1")
-        self.assertEqual(status, 1)
-        self.assertEqual(out.splitlines()[-1], "0 passed, 1 failed")
+        for environment in ({"BAZEL_STATUS": "1"}, {"BAZEL_CUDA_STATUS": "1"}):
+            (self.root / "cuda_output").write_text("")
+            status, out, _ = self.run_to_end("test", **environment)
+            self.assertEqual(status, 1)
+            self.assertEqual(out.splitlines()[-1], "0 passed, 1 failed")
 
     def test_shows_why_an_installation_failed(self):
         self.program("tools/setup.sh", "#!/bin/sh\n[ $# = 0 ] || exit 1\necho no mirror >&2\nexit 100\n")
