@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -90,7 +91,7 @@ std::vector<T> SameInEveryOrder(const std::vector<T>& out, const Run& run) {
 
 // Takes each barrier that `run` passes out of its kernels, one after the other:
 // in some order of threads the result must change, or the barrier be missed.
-// `expected` is how many there are.
+// `expected` is how many there are. barriers_test.py reads what it prints.
 template <typename T, typename Run>
 void ExpectNeedsEachBarrier(size_t expected, const std::vector<T>& out,
                             const Run& run) {
@@ -109,6 +110,10 @@ void ExpectNeedsEachBarrier(size_t expected, const std::vector<T>& out,
     }
     EXPECT_TRUE(missed) << "nothing needs the barrier at " << site.file << ":"
                         << site.line;
+    if (missed) {
+      std::cout << "barrier " << site.file << ":" << site.line << " is needed"
+                << std::endl;
+    }
   }
 }
 
