@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "common/status_macros.h"
+
 namespace lockstep {
 namespace {
 
@@ -45,15 +47,23 @@ void SchedulerDriver::Abort(uint64_t request, std::vector<uint32_t> choices) {
 }
 
 StepPlan SchedulerDriver::Step() {
-  const StepPlan plan = scheduler_.Plan();
-  CheckLimits(plan);
-  if (!plan.empty()) ExpectOk(device_.Launch(plan));
+  StepPlan plan;
+  ExpectOk(TryStep(&plan));
+  return plan;
+}
+
+absl::Status SchedulerDriver::TryStep(StepPlan* plan) {
+  *plan = scheduler_.Plan();
+  CheckLimits(*plan);
+  if (!plan->empty()) LOCKSTEP_RETURN_IF_ERROR(device_.Launch(*plan));
   while (scheduler_.MustCommit()) {
-    if (!scheduler_.oldest()->empty()) ExpectOk(device_.Retire(&result_));
+    if (!scheduler_.oldest()->empty()) {
+      LOCKSTEP_RETURN_IF_ERROR(device_.Retire(&result_));
+    }
     scheduler_.Commit(result_);
   }
   ExpectOk(scheduler_.CheckConservation());
-  return plan;
+  return absl::OkStatus();
 }
 
 void SchedulerDriver::CheckLimits(const StepPlan& plan) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/status/status.h>
+
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +35,8 @@ class SchedulerDriver {
   // Plans and launches one step, and commits those that must be. The plan's
   // spans no longer point to sequences that have ended.
   StepPlan Step();
+  // The same, where the engine may fail: its error, with what was told so far.
+  absl::Status TryStep(StepPlan* plan);
   void RunUntilIdle();
 
   // Every choice of `request` that was not aborted got the tokens and the end

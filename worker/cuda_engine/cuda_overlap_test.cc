@@ -1,15 +1,20 @@
 // Two steps in flight on emulated GPUs, or on the machine's: the tokens of one
 // at a time, whatever the device is late with.
 #include <absl/status/status.h>
+#include <absl/strings/str_cat.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/status_macros.h"
 #include "kernels/weights/dtype.h"
 #include "proto/group.pb.h"
 #include "tests/testing/cuda/cuda_group.h"
@@ -19,6 +24,7 @@
 #include "worker/core/sequence.h"
 #include "worker/core/step_plan.h"
 #include "worker/core/step_result.h"
+#include "worker/scheduler/scheduler_options.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep {
@@ -144,6 +150,142 @@ TEST_F(CudaOverlapTest, GivesTheSameTokens) {
       EXPECT_GT(overlapped.num_overlapped, 3);
     }
   }
+}
+
+struct Arrival {
+  v1::AddRequest request;
+  int step = 0;
+  int aborted_in = -1;  // the step
+};
+
+// Prompts share prefixes, pages are short, and some are preempted or aborted.
+struct Schedule {
+  SchedulerOptions limits;
+  std::vector<Arrival> arrivals;
+  int failing_call = 0;  // of the driver's; 0: none
+};
+
+Schedule DrawSchedule(uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto up_to = [&](int n) { return static_cast<int>(random() % n); };
+  Schedule schedule;
+  schedule.limits = {.num_pages = 7 + up_to(8),
+                     .page_size = kPageSize,
+                     .max_step_tokens = 6,
+                     .max_sequences = 2 + up_to(3),
+                     .max_logits_rows = 6,
+                     .max_context = 28,
+                     .host_samples = true};
+  schedule.arrivals.resize(2 + up_to(4));
+  for (Arrival& arrival : schedule.arrivals) {
+    arrival.request = RequestOf(up_to(60));
+    v1::AddRequest& request = arrival.request;
+    const auto prompt = SomeTokens(1 + up_to(13), up_to(2));
+    request.mutable_prompt_token_ids()->Assign(prompt.begin(), prompt.end());
+    request.mutable_sampling()->set_max_tokens(1 + up_to(8));
+    arrival.step = up_to(6);
+    if (up_to(5) == 0) arrival.aborted_in = arrival.step + up_to(8);
+  }
+  if (up_to(5) == 0) schedule.failing_call = 1 + up_to(300);
+  return schedule;
+}
+
+// Until an error of the engine.
+absl::Status RunSchedule(const Schedule& schedule, SchedulerDriver* driver,
+                         int* num_overlapped) {
+  std::vector<uint64_t> numbers(schedule.arrivals.size());
+  bool to_come = true;
+  for (int step = 0; to_come || driver->scheduler().HasWork(); ++step) {
+    to_come = false;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const Arrival& arrival = schedule.arrivals[i];
+      if (arrival.step == step) numbers[i] = driver->Add(arrival.request);
+      if (arrival.aborted_in == step) driver->Abort(numbers[i]);
+      to_come |= std::max(arrival.step, arrival.aborted_in) > step;
+    }
+    StepPlan plan;
+    LOCKSTEP_RETURN_IF_ERROR(driver->TryStep(&plan));
+    *num_overlapped += std::any_of(
+        plan.spans.begin(), plan.spans.end(),
+        [](const SequenceSpan& span) { return span.token_from >= 0; });
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> Serialized(
+    const std::vector<v1::PositionLogprobs>& logprobs) {
+  std::vector<std::string> serialized;
+  for (const auto& of : logprobs) serialized.push_back(of.SerializeAsString());
+  return serialized;
+}
+
+// What was told until an end that came early is the beginning of the rest.
+template <typename T>
+void ExpectSameSoFar(std::vector<T> a, std::vector<T> b, bool partly) {
+  const size_t both = std::min(a.size(), b.size());
+  if (partly) a.resize(both), b.resize(both);
+  EXPECT_EQ(a, b);
+}
+
+void ExpectSameTold(SchedulerDriver& alone, SchedulerDriver& overlapped,
+                    bool has_failed) {
+  // Which are numbered as they come, in both.
+  for (uint64_t i = 1; i <= overlapped.num_requests(); ++i) {
+    SCOPED_TRACE(absl::StrCat("request ", i));
+    const auto& a = alone.outputs().of({.request = i});
+    const auto& b = overlapped.outputs().of({.request = i});
+    const bool partly = a.reason == v1::ABORTED || b.reason == v1::ABORTED ||
+                        (has_failed && !b.reason.has_value());
+    ExpectSameSoFar(a.tokens, b.tokens, partly);
+    ExpectSameSoFar(Serialized(a.logprobs), Serialized(b.logprobs), partly);
+    if (!partly) EXPECT_EQ(a.reason, b.reason);
+  }
+}
+
+uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoul(value, nullptr, 10);
+}
+
+// LOCKSTEP_SCHEDULE_SEED begins at another seed than 0, LOCKSTEP_SCHEDULES runs
+// another number of them.
+TEST_F(CudaOverlapTest, RandomSchedulesGiveTheSameTokensOrFail) {
+  const uint32_t first = FromEnvironment("LOCKSTEP_SCHEDULE_SEED", 0);
+  const uint32_t count = FromEnvironment("LOCKSTEP_SCHEDULES", 25);
+  int num_overlapped = 0, num_failed = 0;
+  int64_t num_preempted = 0;
+  std::unique_ptr<CudaGroup> group;
+  for (uint32_t seed = first; seed - first < count; ++seed) {
+    SCOPED_TRACE(absl::StrCat("LOCKSTEP_SCHEDULE_SEED=", seed));
+    Schedule schedule = DrawSchedule(seed);
+    if (group == nullptr) group = MakeGroup(/*size=*/1);
+    int none = 0;
+    Dawdle(0, 0);
+    SchedulerDriver alone(schedule.limits, group.get());
+    ASSERT_TRUE(RunSchedule(schedule, &alone, &none).ok());
+    schedule.limits.steps_in_flight = 2;
+    Dawdle(seed, /*most_us=*/20);
+    const bool may_fail = gpu_.fake() != nullptr && schedule.failing_call > 0;
+    constexpr int kIllegalAddress = 700;
+    if (may_fail) {
+      gpu_.fake()->Fail("", schedule.failing_call, kIllegalAddress);
+    }
+    SchedulerDriver overlapped(schedule.limits, group.get());
+    const absl::Status status =
+        RunSchedule(schedule, &overlapped, &num_overlapped);
+    const bool has_failed = may_fail && !gpu_.fake()->failed().empty();
+    EXPECT_EQ(status.ok(), !has_failed) << status;
+    ExpectSameTold(alone, overlapped, has_failed);
+    num_preempted += overlapped.scheduler().stats().preemptions;
+    if (may_fail) gpu_.fake()->Fail("", 1, 0);
+    num_failed += has_failed;
+    if (has_failed) group.reset();  // the device is lost
+    if (HasFailure()) break;
+  }
+  std::cout << count << " schedules from LOCKSTEP_SCHEDULE_SEED=" << first
+            << ": " << num_overlapped << " steps overlapped, " << num_preempted
+            << " preemptions, " << num_failed << " lost their device\n";
+  EXPECT_GT(num_overlapped, count);
 }
 
 // A sequence of its own pages, drawn and scored.
