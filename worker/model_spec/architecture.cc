@@ -133,10 +133,12 @@ constexpr Architecture kArchitectures[] = {
      .gguf_name = "llama",
      .hugging_face_name = "LlamaForCausalLM",
      .gguf_rope_style = RopeStyle::kNeighbours},
-    // Its GGUF files are llama's.
+    // Its GGUF files are llama's, or, of the text part of Mistral Small 3.1 and
+    // later, mistral3.
     {.name = "mistral",
      .gguf_name = "mistral",
      .hugging_face_name = "MistralForCausalLM",
+     .other_gguf_name = "mistral3",
      .multimodal_name = "Mistral3ForConditionalGeneration",
      .text_model_type = "mistral",
      .gguf_rope_style = RopeStyle::kNeighbours,
@@ -237,8 +239,10 @@ const Architecture* FindHuggingFaceArchitecture(absl::string_view name,
 const Architecture* FindGgufArchitecture(absl::string_view name,
                                          bool has_experts) {
   for (const Architecture& architecture : kArchitectures) {
-    if (name == architecture.gguf_name &&
-        has_experts == architecture.has_experts) {
+    const bool has_name =
+        name == architecture.gguf_name ||
+        (!name.empty() && name == architecture.other_gguf_name);
+    if (has_name && has_experts == architecture.has_experts) {
       return &architecture;
     }
   }

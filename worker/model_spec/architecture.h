@@ -18,6 +18,8 @@ struct Architecture {
   const char* name;               // as in ModelConfig
   const char* gguf_name;          // in GGUF's general.architecture
   const char* hugging_face_name;  // in config.json's `architectures`
+  // Another name of the same in GGUF.
+  const char* other_gguf_name = "";
   // The same without a head; nullptr: "Model" in place of "ForCausalLM".
   const char* base_name = nullptr;
   // Of a model with vision whose language part it is, and the model_type of

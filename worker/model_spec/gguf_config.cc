@@ -1,122 +1,25 @@
 #include "worker/model_spec/gguf_config.h"
 
 #include <absl/strings/str_cat.h>
-#include <absl/strings/strip.h>
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 
 #include "common/status_macros.h"
 #include "worker/model_spec/architecture.h"
 #include "worker/model_spec/config_limits.h"
+#include "worker/model_spec/gguf_keys.h"
 #include "worker/model_spec/gguf_reader.h"
 #include "worker/model_spec/gguf_rope.h"
 
 namespace lockstep {
 namespace {
 
-constexpr char kAttentionScale[] = "attention.scale";
-constexpr char kExpertSize[] = "expert_feed_forward_length";
-constexpr char kSharedExpertSize[] = "expert_shared_feed_forward_length";
-constexpr char kSharedExperts[] = "expert_shared_count";
-constexpr char kExpertScoring[] = "expert_gating_func";
-constexpr char kExpertGroups[] = "expert_group_count";
-constexpr char kGroupsPerToken[] = "expert_group_used_count";
-constexpr char kExpertScale[] = "expert_weights_scale";
-constexpr char kDenseLayers[] = "leading_dense_block_count";
-constexpr char kGuessingLayers[] = "nextn_predict_layers";
-constexpr char kRenormalize[] = "expert_weights_norm";
-constexpr char kWindowPattern[] = "attention.sliding_window_pattern";
-
-// Keys "ARCHITECTURE.…" that are read here or that change nothing.
-constexpr absl::string_view kKnownKeys[] = {
-    "attention.causal",
-    "attention.head_count",
-    "attention.head_count_kv",
-    "attention.key_length",
-    "attention.layer_norm_rms_epsilon",
-    "attention.sliding_window",
-    "attention.value_length",
-    "block_count",
-    "context_length",
-    "embedding_length",
-    "expert_count",
-    "expert_used_count",
-    "feed_forward_length",
-    "rope.dimension_count",
-    "rope.freq_base",
-    "rope.scale_linear",
-    "rope.scaling.attn_factor",
-    "rope.scaling.factor",
-    "rope.scaling.finetuned",
-    "rope.scaling.original_context_length",
-    "rope.scaling.type",
-    "tensor_data_layout",
-    "vocab_size",
-};
-
-// And those that only some architectures may have: whose option (of
-// architecture.h) they are.
-struct OptionKey {
-  const char* key;
-  const char* option;
-};
-constexpr OptionKey kOptionKeys[] = {
-    {"attn_logit_softcapping", "attn_logit_softcapping"},
-    {"final_logit_softcapping", "final_logit_softcapping"},
-    {kAttentionScale, "query_pre_attn_scalar"},
-    {kAttentionScale, "attention_multiplier"},
-    {"embedding_scale", "embedding_multiplier"},
-    {"residual_scale", "residual_multiplier"},
-    {"logit_scale", "logits_scaling"},
-};
-
-bool IsKnown(absl::string_view key, const Architecture& architecture) {
-  if (std::find(std::begin(kKnownKeys), std::end(kKnownKeys), key) !=
-      std::end(kKnownKeys)) {
-    return true;
-  }
-  for (const char* of_experts : {kExpertSize, kRenormalize, kExpertScoring}) {
-    if (key == of_experts) return architecture.has_experts;
-  }
-  for (const char* of_sigmoids : {kExpertGroups, kGroupsPerToken, kExpertScale,
-                                  kDenseLayers, kGuessingLayers}) {
-    if (key == of_sigmoids) return architecture.sigmoid_router;
-  }
-  using SharedExpert = Architecture::SharedExpert;
-  if (key == kSharedExpertSize) {
-    return architecture.shared_expert == SharedExpert::kGated;
-  }
-  if (key == kSharedExperts) {
-    return architecture.shared_expert == SharedExpert::kCounted;
-  }
-  if (key == kGgufLocalTheta) return architecture.local_rope;
-  if (key == kWindowPattern) return architecture.full_attention_interval > 0;
-  return std::any_of(std::begin(kOptionKeys), std::end(kOptionKeys),
-                     [&](const OptionKey& option) {
-                       return key == option.key &&
-                              architecture.Takes(option.option);
-                     });
-}
-
-absl::Status RefuseUnknownKeys(const GgufReader& reader,
-                               const Architecture& architecture) {
-  for (const auto& [key, value] : reader.file().metadata()) {
-    absl::string_view name = key;
-    if (absl::ConsumePrefix(&name, reader.Key("")) &&
-        !IsKnown(name, architecture)) {
-      return reader.Unsupported(name, "only models without it are");
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Known keys whose value may ask for what the decoder lacks.
 absl::Status RefuseOptions(const GgufReader& reader,
                            const Architecture& architecture) {
-  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownKeys(reader, architecture));
+  LOCKSTEP_RETURN_IF_ERROR(RefuseUnknownGgufKeys(reader, architecture));
   constexpr char kLinear[] = "rope.scale_linear";
   LOCKSTEP_ASSIGN_OR_RETURN(const float factor,
                             reader.FloatOr(kLinear, 0, kMaxRopeFactor, 1));
@@ -173,11 +76,11 @@ absl::Status ReadLayers(const GgufReader& reader,
   if (window != 0 && architecture.windows != Architecture::Windows::kAlways) {
     return reader.Unsupported(kWindow, "only 0 is");
   }
-  LOCKSTEP_ASSIGN_OR_RETURN(const int interval,
-                            reader.IntOr(kWindowPattern, 1, kMaxLayers,
-                                         architecture.full_attention_interval));
-  LOCKSTEP_ASSIGN_OR_RETURN(const int dense,
-                            reader.IntOr(kDenseLayers, 0, kMaxLayers, 0));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int interval, reader.IntOr(gguf_keys::kWindowPattern, 1, kMaxLayers,
+                                       architecture.full_attention_interval));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int dense, reader.IntOr(gguf_keys::kDenseLayers, 0, kMaxLayers, 0));
   for (int i = 0; i < config->num_layers; ++i) {
     const bool full = interval > 0 && (i + 1) % interval == 0;
     config->layers.push_back(
@@ -198,8 +101,9 @@ absl::Status ReadSizes(const GgufReader& reader,
       config->intermediate_size,
       reader.Int("feed_forward_length", 1, kMaxIntermediateSize));
   // Those that guess are the last of all.
-  LOCKSTEP_ASSIGN_OR_RETURN(config->num_guessing_layers,
-                            reader.IntOr(kGuessingLayers, 0, kMaxLayers, 0));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      config->num_guessing_layers,
+      reader.IntOr(gguf_keys::kGuessingLayers, 0, kMaxLayers, 0));
   LOCKSTEP_ASSIGN_OR_RETURN(
       const int blocks,
       reader.Int("block_count", config->num_guessing_layers + 1, kMaxLayers));
@@ -237,21 +141,24 @@ absl::Status ReadRouter(const GgufReader& reader,
   ExpertsConfig& experts = config->experts;
   // llama.cpp's numbers: 1 is the softmax, 2 the sigmoid.
   const int expected = architecture.sigmoid_router ? 2 : 1;
-  LOCKSTEP_ASSIGN_OR_RETURN(const int scoring,
-                            reader.IntOr(kExpertScoring, 0, 255, expected));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int scoring,
+      reader.IntOr(gguf_keys::kExpertScoring, 0, 255, expected));
   if (scoring != expected) {
-    return reader.Unsupported(kExpertScoring,
+    return reader.Unsupported(gguf_keys::kExpertScoring,
                               absl::StrCat("only ", expected, " is"));
   }
   if (!architecture.sigmoid_router) return absl::OkStatus();
   experts.choice_bias = HasChoiceBias(reader.file(), *config);
-  LOCKSTEP_ASSIGN_OR_RETURN(experts.weight_scale,
-                            reader.FloatOr(kExpertScale, 0, kMaxScale, 1));
-  LOCKSTEP_ASSIGN_OR_RETURN(experts.num_groups,
-                            reader.IntOr(kExpertGroups, 1, kMaxExperts, 1));
   LOCKSTEP_ASSIGN_OR_RETURN(
-      experts.groups_per_token,
-      reader.IntOr(kGroupsPerToken, 1, kMaxExperts, experts.num_groups));
+      experts.weight_scale,
+      reader.FloatOr(gguf_keys::kExpertScale, 0, kMaxScale, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      experts.num_groups,
+      reader.IntOr(gguf_keys::kExpertGroups, 1, kMaxExperts, 1));
+  LOCKSTEP_ASSIGN_OR_RETURN(experts.groups_per_token,
+                            reader.IntOr(gguf_keys::kGroupsPerToken, 1,
+                                         kMaxExperts, experts.num_groups));
   return absl::OkStatus();
 }
 
@@ -263,12 +170,12 @@ absl::Status ReadSharedExpert(const GgufReader& reader,
   if (architecture.shared_expert == SharedExpert::kGated) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         experts.shared_intermediate_size,
-        reader.IntOr(kSharedExpertSize, 1, kMaxIntermediateSize,
+        reader.IntOr(gguf_keys::kSharedExpertSize, 1, kMaxIntermediateSize,
                      config->intermediate_size));
   } else if (architecture.shared_expert == SharedExpert::kCounted) {
     LOCKSTEP_ASSIGN_OR_RETURN(
         const int count,
-        reader.IntOr(kSharedExperts, 0,
+        reader.IntOr(gguf_keys::kSharedExperts, 0,
                      kMaxIntermediateSize / experts.intermediate_size, 0));
     experts.shared_intermediate_size = count * experts.intermediate_size;
   }
@@ -283,10 +190,12 @@ absl::Status ReadExperts(const GgufReader& reader,
                             reader.Int("expert_count", 1, kMaxExperts));
   LOCKSTEP_ASSIGN_OR_RETURN(experts.experts_per_token,
                             reader.Int("expert_used_count", 1, kMaxExperts));
-  LOCKSTEP_ASSIGN_OR_RETURN(experts.intermediate_size,
-                            reader.IntOr(kExpertSize, 1, kMaxIntermediateSize,
-                                         config->intermediate_size));
-  if (const auto* value = reader.file().Find(reader.Key(kRenormalize))) {
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      experts.intermediate_size,
+      reader.IntOr(gguf_keys::kExpertSize, 1, kMaxIntermediateSize,
+                   config->intermediate_size));
+  if (const auto* value =
+          reader.file().Find(reader.Key(gguf_keys::kRenormalize))) {
     experts.renormalize = *value == GgufFile::Value(true);
   }
   LOCKSTEP_RETURN_IF_ERROR(ReadRouter(reader, architecture, config));
@@ -307,9 +216,9 @@ float QueryScale(const ModelConfig& config) {
 
 absl::Status ReadScales(const GgufReader& reader,
                         const Architecture& architecture, ModelConfig* config) {
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      config->query_scale,
-      reader.FloatOr(kAttentionScale, 0, kMaxScale, QueryScale(*config)));
+  LOCKSTEP_ASSIGN_OR_RETURN(config->query_scale,
+                            reader.FloatOr(gguf_keys::kAttentionScale, 0,
+                                           kMaxScale, QueryScale(*config)));
   LOCKSTEP_ASSIGN_OR_RETURN(
       config->embedding_scale,
       reader.FloatOr("embedding_scale", 0, kMaxScale,
@@ -366,7 +275,7 @@ absl::Status ReadTokenIds(const GgufFile& file, ModelConfig* config) {
 absl::StatusOr<ModelConfig> ConfigFromGguf(const GgufFile& file) {
   LOCKSTEP_ASSIGN_OR_RETURN(const Architecture* architecture,
                             GgufArchitecture(file));
-  const GgufReader reader(file, architecture->gguf_name);
+  const GgufReader reader(file);
   LOCKSTEP_RETURN_IF_ERROR(RefuseOptions(reader, *architecture));
   ModelConfig config = ConfigOf(*architecture);
   LOCKSTEP_RETURN_IF_ERROR(ReadSizes(reader, *architecture, &config));

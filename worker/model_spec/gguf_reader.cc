@@ -21,8 +21,10 @@ absl::StatusOr<const Architecture*> GgufArchitecture(const GgufFile& file) {
       experts > 0 ? absl::StrCat(name, " with experts") : std::string(name));
 }
 
-GgufReader::GgufReader(const GgufFile& file, absl::string_view architecture)
-    : file_(file), prefix_(absl::StrCat(architecture, ".")) {}
+GgufReader::GgufReader(const GgufFile& file)
+    : file_(file),
+      prefix_(absl::StrCat(file.GetString("general.architecture").value_or(""),
+                           ".")) {}
 
 std::string GgufReader::Key(absl::string_view name) const {
   return absl::StrCat(prefix_, name);

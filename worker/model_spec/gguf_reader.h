@@ -17,10 +17,10 @@ namespace lockstep {
 // are supported.
 absl::StatusOr<const Architecture*> GgufArchitecture(const GgufFile& file);
 
-// The metadata of one architecture: keys without its prefix ("llama."), each
-// with limits.
+// The metadata of the architecture that a file names: keys without its prefix
+// ("llama."), each with limits.
 //
-//   const GgufReader reader(file, "llama");
+//   const GgufReader reader(file);
 //   LOCKSTEP_ASSIGN_OR_RETURN(int layers,
 //                             reader.Int("block_count", 1, kMaxLayers));
 //
@@ -28,7 +28,9 @@ absl::StatusOr<const Architecture*> GgufArchitecture(const GgufFile& file);
 // `file` must outlive this.
 class GgufReader {
  public:
-  GgufReader(const GgufFile& file, absl::string_view architecture);
+  // REQUIRES: the file has the name, as after GgufArchitecture; else there is
+  // no key.
+  explicit GgufReader(const GgufFile& file);
 
   const GgufFile& file() const { return file_; }
   std::string Key(absl::string_view name) const;

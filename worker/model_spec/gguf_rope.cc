@@ -4,6 +4,7 @@
 
 #include "common/status_macros.h"
 #include "worker/model_spec/config_limits.h"
+#include "worker/model_spec/gguf_keys.h"
 #include "worker/model_spec/gguf_rope_factors.h"
 
 namespace lockstep {
@@ -46,19 +47,47 @@ absl::Status ReadUnscaled(const GgufReader& reader, RopeConfig* rope) {
   return ReadRopeFactors(reader.file(), original, rope);
 }
 
+// What llama.cpp's converter writes of yarn's other numbers. It has
+// `attention_factor` as a key that llama.cpp multiplies by, where Hugging Face
+// takes it as it is: that one is not known.
 absl::Status ReadYarn(const GgufReader& reader, ModelConfig* config) {
   RopeConfig& rope = config->rope;
   rope.scaling = RopeConfig::Scaling::kYarn;
   rope.attention_factor = YarnAttentionFactor(rope.factor);
+  LOCKSTEP_ASSIGN_OR_RETURN(rope.beta_fast,
+                            reader.FloatOr(gguf_keys::kYarnBetaFast, 0,
+                                           kMaxRopeFactor, rope.beta_fast));
+  LOCKSTEP_ASSIGN_OR_RETURN(rope.beta_slow,
+                            reader.FloatOr(gguf_keys::kYarnBetaSlow, 0,
+                                           kMaxRopeFactor, rope.beta_slow));
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const float ext_factor,
+      reader.FloatOr(gguf_keys::kYarnExtFactor, 0, kMaxRopeFactor, 1));
+  if (ext_factor != 1) {
+    return reader.Unsupported(gguf_keys::kYarnExtFactor, "only 1 is");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(
       rope.original_max_position,
       reader.IntOr(kOriginal, 1, kMaxContext, config->max_context));
   return absl::OkStatus();
 }
 
+absl::Status RefuseYarnKeys(const GgufReader& reader) {
+  for (const char* key : {gguf_keys::kYarnBetaFast, gguf_keys::kYarnBetaSlow,
+                          gguf_keys::kYarnExtFactor}) {
+    if (reader.Has(key)) {
+      return reader.Unsupported(key, "it is where rope.scaling.type is yarn");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadScaling(const GgufReader& reader, ModelConfig* config) {
   RopeConfig& rope = config->rope;
   LOCKSTEP_ASSIGN_OR_RETURN(const absl::string_view type, ReadType(reader));
+  if (type != "yarn") {
+    LOCKSTEP_RETURN_IF_ERROR(RefuseYarnKeys(reader));
+  }
   if (type == "longrope") return ReadLongRope(reader, config);
   LOCKSTEP_ASSIGN_OR_RETURN(
       const float attention_factor,
@@ -88,9 +117,9 @@ absl::Status ReadGgufRope(const GgufReader& reader,
       config->rope.theta,
       reader.FloatOr("rope.freq_base", 1, kMaxRopeTheta, config->rope.theta));
   config->local_rope = config->rope;
-  LOCKSTEP_ASSIGN_OR_RETURN(
-      config->local_rope.theta,
-      reader.FloatOr(kGgufLocalTheta, 1, kMaxRopeTheta, RopeConfig().theta));
+  LOCKSTEP_ASSIGN_OR_RETURN(config->local_rope.theta,
+                            reader.FloatOr(gguf_keys::kLocalTheta, 1,
+                                           kMaxRopeTheta, RopeConfig().theta));
   return ReadScaling(reader, config);
 }
 

@@ -8,9 +8,6 @@
 
 namespace lockstep {
 
-// The key of the second theta, of the layers with a window.
-inline constexpr char kGgufLocalTheta[] = "rope.freq_base_swa";
-
 // Sets config->rope, and local_rope where the architecture has one, from the
 // keys "rope.…" and from the tensors that hold factors of frequencies. Fails as
 // ConfigFromGguf does. REQUIRES: the sizes are set, rotary_dim among them.

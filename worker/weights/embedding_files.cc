@@ -5,7 +5,7 @@
 
 #include "common/status_macros.h"
 #include "common/strict_json.h"
-#include "worker/model_spec/architecture.h"
+#include "worker/model_spec/gguf_keys.h"
 #include "worker/model_spec/gguf_reader.h"
 
 namespace lockstep {
@@ -33,17 +33,16 @@ absl::StatusOr<EmbeddingConfig> ReadEmbeddingFiles(const std::string& folder,
 absl::StatusOr<EmbeddingConfig> EmbeddingConfigOf(const GgufFile& file) {
   // llama.cpp's numbers: include/llama.h, llama_pooling_type.
   constexpr int kNone = 0, kMean = 1, kLast = 3, kRank = 4;
-  constexpr char kKey[] = "pooling_type";
-  LOCKSTEP_ASSIGN_OR_RETURN(const Architecture* architecture,
-                            GgufArchitecture(file));
-  const GgufReader reader(file, architecture->gguf_name);
-  LOCKSTEP_ASSIGN_OR_RETURN(const int type,
-                            reader.IntOr(kKey, kNone, kRank, kLast));
+  const GgufReader reader(file);
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const int type,
+      reader.IntOr(gguf_keys::kPoolingType, kNone, kRank, kLast));
   EmbeddingConfig embedding;
   if (type == kMean) {
     embedding.pooling = EmbeddingConfig::Pooling::kMean;
   } else if (type != kNone && type != kLast) {
-    return reader.Unsupported(kKey, "0 (none), 1 (mean) and 3 (last)");
+    return reader.Unsupported(gguf_keys::kPoolingType,
+                              "0 (none), 1 (mean) and 3 (last)");
   }
   return embedding;
 }
