@@ -2,6 +2,7 @@
 
 #include <absl/strings/escaping.h>
 #include <absl/strings/str_cat.h>
+#include <absl/strings/string_view.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,10 +20,22 @@ using nlohmann::json;
 
 constexpr char kSingleFile[] = "model.safetensors";
 constexpr char kIndexFile[] = "model.safetensors.index.json";
+constexpr size_t kLongestName = 255;  // NAME_MAX of Linux
 
+// Or a link of that name is there, wherever it leads: opening it says what is
+// wrong with it.
 bool Exists(const std::string& path) {
   std::error_code error;
-  return std::filesystem::exists(path, error);
+  return std::filesystem::exists(std::filesystem::symlink_status(path, error));
+}
+
+// Whether it can be that of a file of the folder. What comes after a zero the
+// system would not see.
+bool IsFileName(absl::string_view name) {
+  return !name.empty() && name.size() <= kLongestName && name != "." &&
+         name != ".." &&
+         name.find_first_of(absl::string_view("/\0", 2)) ==
+             absl::string_view::npos;
 }
 
 // The index's weight_map: the file of each tensor.
@@ -87,9 +100,10 @@ absl::Status SafetensorsFolder::AddIndexedFiles(const std::string& index_path) {
   for (const auto& [tensor, name] : file_of) names.insert(name);
   std::map<std::string, const SafetensorsFile*> opened;
   for (const std::string& name : names) {
-    if (name.find('/') != std::string::npos) {
+    if (!IsFileName(name)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(index_path, ": the file \"", absl::CHexEscape(name),
+          absl::StrCat(index_path, ": the file \"",
+                       absl::CHexEscape(name.substr(0, kLongestName)),
                        "\" is not in the same folder."));
     }
     LOCKSTEP_RETURN_IF_ERROR(AddFile(name));

@@ -74,6 +74,20 @@ TEST(SafetensorsFolder, NamesWhatAnEmptyFolderLacks) {
                 "model.safetensors.index.json");
 }
 
+// As a cache has them whose blobs were deleted.
+TEST(SafetensorsFolder, ALinkToNothingIsNamed) {
+  for (const char* name :
+       {"model.safetensors", "model.safetensors.index.json"}) {
+    const std::string folder = NewFolder();
+    const std::string link = folder + "/" + name;
+    std::filesystem::create_symlink("../blobs/0123", link);
+    ExpectRefused(folder, link + ": No such file");
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(name, link);
+    ExpectRefused(folder, link + ": Too many levels of symbolic links");
+  }
+}
+
 TEST(SafetensorsFolder, RefusesABadIndex) {
   struct Case {
     const char* index;
@@ -86,6 +100,11 @@ TEST(SafetensorsFolder, RefusesABadIndex) {
       {R"({"weight_map": {"a": 1}})", "the file of tensor \"a\" is not a name"},
       {R"({"weight_map": {"a": "../1.safetensors"}})",
        "the file \"../1.safetensors\" is not in the same folder"},
+      {R"({"weight_map": {"a": ".."}})", "\"..\" is not in the same folder"},
+      {R"({"weight_map": {"a": "."}})", "\".\" is not in the same folder"},
+      {R"({"weight_map": {"a": ""}})", "\"\" is not in the same folder"},
+      {R"({"weight_map": {"a": "1.safetensors\u0000"}})",
+       "\"1.safetensors\\x00\" is not in the same folder"},
       {R"({"weight_map": {"a": "3.safetensors"}})", "3.safetensors"},
       {R"({"weight_map": {"x": "1.safetensors"}})",
        "1.safetensors has no tensor \"x\", which "
@@ -96,6 +115,10 @@ TEST(SafetensorsFolder, RefusesABadIndex) {
   const std::string folder = NewFolder();
   WriteTensor(folder + "/1.safetensors", "a");
   WriteTensor(folder + "/2.safetensors", "a");
+  WriteFile(folder + kIndex,
+            R"({"weight_map": {"a": ")" + std::string(100'000, 'x') + R"("}})");
+  ExpectRefused(folder, "x\" is not in the same folder");
+  EXPECT_LE(SafetensorsFolder::Open(folder).status().message().size(), 1000);
   for (const Case& c : cases) {
     SCOPED_TRACE(c.index);
     WriteFile(folder + kIndex, c.index);
