@@ -49,8 +49,10 @@ absl::StatusOr<float> JsonFields::Float(absl::string_view name, double above,
       return static_cast<float>(value);
     }
   }
-  return Unexpected(
-      name, absl::StrCat("a number above ", above, " and up to ", most));
+  // Below 0 there is no limit but the next number to it, so that 0 is one.
+  return Unexpected(name, above < 0 ? absl::StrCat("a number from 0 to ", most)
+                                    : absl::StrCat("a number above ", above,
+                                                   " and up to ", most));
 }
 
 absl::StatusOr<float> JsonFields::FloatOr(absl::string_view name, double above,
