@@ -226,8 +226,18 @@ class Converter:
             self.key("rope.scaling.type", kind)
             self.key("rope.scaling.factor", float(scaling["factor"]))
             self.key("rope.scaling.original_context_length", original)
+            if kind == "yarn":
+                self.add_yarn(scaling)
         elif kind != "default":
             raise Unsupported(f"rope scaling {kind}")
+
+    def add_yarn(self, scaling):
+        for option, usual in (("attention_factor", None), ("mscale", None), ("mscale_all_dim", None), ("truncate", True)):
+            if scaling.get(option, usual) not in (None, usual):
+                raise Unsupported(f"yarn with {option}")
+        for option in ("beta_fast", "beta_slow"):
+            value = scaling.get(option)
+            self.key(f"rope.scaling.yarn_{option}", None if value is None else float(value))
 
     def attention_factor(self, scaling, original):
         """What cosines and sines are multiplied by, of longrope."""

@@ -12,10 +12,13 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/goldens/golden_check.h"
+#include "worker/weights/model_files.h"
 
 namespace lockstep::goldens {
 namespace {
@@ -77,6 +80,43 @@ TEST(GgufGoldens, WhatHasNoGgufFileIsRefused) {
     EXPECT_FALSE(Convert(fs::path(kTiny) / name / "bf16",
                          fs::path(::testing::TempDir()) / "refused.gguf"))
         << name;
+  }
+}
+
+// A copy of qwen2, whose rope is scaled by yarn, that says more of it.
+fs::path WithYarn(const nlohmann::json& more) {
+  const fs::path folder = fs::path(::testing::TempDir()) / "yarn";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(kTiny) / "qwen2/bf16")) {
+    fs::copy_file(entry.path(), folder / entry.path().filename());
+  }
+  std::ifstream in(folder / "config.json");
+  nlohmann::json config = nlohmann::json::parse(in);
+  config["rope_scaling"].update(more);
+  fs::remove(folder / "config.json");
+  std::ofstream(folder / "config.json") << config.dump();
+  return folder;
+}
+
+TEST(GgufGoldens, WhatElseYarnSaysGoesAlongOrIsRefused) {
+  const fs::path out = fs::path(::testing::TempDir()) / "yarn.gguf";
+  const fs::path folder = WithYarn({{"beta_fast", 16}, {"beta_slow", 2}});
+  ASSERT_TRUE(Convert(folder, out));
+  const auto of_folder = OpenModel(folder), of_file = OpenModel(out);
+  ASSERT_TRUE(of_folder.ok() && of_file.ok())
+      << of_folder.status() << of_file.status();
+  EXPECT_EQ(of_file->config.rope.beta_fast, 16);
+  EXPECT_EQ(of_file->config.rope.beta_slow, 2);
+  EXPECT_EQ(of_folder->config.rope.beta_fast, 16);
+  EXPECT_EQ(of_folder->config.rope.beta_slow, 2);
+  EXPECT_TRUE(Convert(WithYarn({{"truncate", true}}), out));
+  for (const nlohmann::json& more : {nlohmann::json{{"attention_factor", 1.5}},
+                                     {{"mscale", 0.7}},
+                                     {{"mscale_all_dim", 1}},
+                                     {{"truncate", false}}}) {
+    EXPECT_FALSE(Convert(WithYarn(more), out)) << more.dump();
   }
 }
 
