@@ -15,6 +15,7 @@
 #include "common/mapped_file.h"
 #include "common/status_macros.h"
 #include "common/strict_json.h"
+#include "tokenizer_service/chat_template.h"
 #include "tokenizer_service/hf_tokenizer.h"
 
 namespace lockstep {
@@ -108,6 +109,15 @@ absl::StatusOr<uint32_t> VocabularySize(const Json& config) {
 
 using Notes = std::vector<std::string>;
 
+// The template of a file, which is named where it is none.
+absl::StatusOr<std::optional<std::string>> Checked(
+    std::optional<std::string> source, const std::string& path) {
+  if (!source.has_value()) return source;
+  const auto compiled = ChatTemplate::Compile(*source, {});
+  if (!compiled.ok()) return InFile(path, compiled.status());
+  return source;
+}
+
 // That of tokenizer_config.json; chat_template.jinja goes before it.
 absl::StatusOr<std::optional<std::string>> ChooseTemplate(
     const std::string& folder, const Json& tokenizer_config, Notes* notes) {
@@ -116,26 +126,31 @@ absl::StatusOr<std::optional<std::string>> ChooseTemplate(
     return InFile(folder + "/tokenizer_config.json", in_config.status());
   }
   const std::string jinja = folder + "/chat_template.jinja";
-  if (!Exists(jinja)) return in_config;
+  if (!Exists(jinja)) {
+    return Checked(*std::move(in_config), folder + "/tokenizer_config.json");
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(jinja));
   if (in_config->has_value() && **in_config != file->text()) {
     notes->push_back(
         "chat_template.jinja and tokenizer_config.json have different chat "
         "templates: that of chat_template.jinja counts.");
   }
-  return std::optional<std::string>(file->text());
+  return Checked(std::string(file->text()), jinja);
 }
 
-absl::StatusOr<HfTokenizer::Settings> ReadSettings(const std::string& folder,
-                                                   const Json& model_config,
-                                                   Notes* notes) {
+absl::StatusOr<HfTokenizer::Settings> ReadSettings(
+    const std::string& folder, const Json& model_config,
+    const std::optional<std::string>& chat_template, Notes* notes) {
   HfTokenizer::Settings settings;
   LOCKSTEP_ASSIGN_OR_RETURN(
       const Json tokenizer_config,
       ReadStrictJsonObject(folder + "/tokenizer_config.json"));
   settings.special_tokens = SpecialTokens(tokenizer_config);
-  LOCKSTEP_ASSIGN_OR_RETURN(settings.chat_template,
-                            ChooseTemplate(folder, tokenizer_config, notes));
+  settings.chat_template = chat_template;
+  if (!chat_template.has_value()) {
+    LOCKSTEP_ASSIGN_OR_RETURN(settings.chat_template,
+                              ChooseTemplate(folder, tokenizer_config, notes));
+  }
 
   const std::string model_path = folder + "/config.json";
   const auto size = VocabularySize(model_config);
@@ -196,9 +211,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> OpenTokenizerFolder(
   LOCKSTEP_ASSIGN_OR_RETURN(const auto file, MappedFile::Open(path));
   LOCKSTEP_ASSIGN_OR_RETURN(const Json model_config,
                             ReadStrictJsonObject(folder + "/config.json"));
-  LOCKSTEP_ASSIGN_OR_RETURN(HfTokenizer::Settings settings,
-                            ReadSettings(folder, model_config, notes));
-  if (chat_template.has_value()) settings.chat_template = chat_template;
+  LOCKSTEP_ASSIGN_OR_RETURN(
+      const HfTokenizer::Settings settings,
+      ReadSettings(folder, model_config, chat_template, notes));
   auto tokenizer = HfTokenizer::Create(file->text(), settings);
   if (!tokenizer.ok()) return InFile(path, tokenizer.status());
   CompareIds((*tokenizer)->info(), settings, model_config, notes);

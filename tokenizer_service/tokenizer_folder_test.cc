@@ -91,6 +91,24 @@ TEST_F(TokenizerFolder, TheTemplateFileGoesFirst) {
   EXPECT_EQ(*(*tokenizer)->RenderChat("{}"), "<s> from the file");
 }
 
+TEST_F(TokenizerFolder, WhereATemplateIsGivenThoseOfTheFilesDoNotCount) {
+  Write("chat_template.jinja", "{% if %}");
+  std::vector<std::string> notes;
+  const auto tokenizer =
+      OpenTokenizerFolder(folder_, "{{ eos_token }}", &notes);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*(*tokenizer)->RenderChat("{}"), "</s>");
+  EXPECT_EQ(notes, std::vector<std::string>());
+}
+
+// It says nothing, but it is one.
+TEST_F(TokenizerFolder, AnEmptyTemplateIsOne) {
+  Write("chat_template.jinja", "");
+  const auto tokenizer = Open();
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
+  EXPECT_EQ(*(*tokenizer)->RenderChat("{}"), "");
+}
+
 TEST_F(TokenizerFolder, WithoutATemplateMessagesAreRefused) {
   std::filesystem::remove(folder_ + "/tokenizer_config.json");
   const auto tokenizer = Open();
@@ -159,7 +177,8 @@ TEST_F(TokenizerFolder, SaysWhichFileIsWrong) {
       {"tokenizer_config.json", R"({"chat_template": 7})",
        "tokenizer_config.json: chat_template is neither"},
       {"tokenizer_config.json", R"({"chat_template": "{% if %}"})",
-       "chat_template:1"},
+       "tokenizer_config.json: syntax error"},
+      {"chat_template.jinja", "{% if %}", "chat_template.jinja: syntax error"},
       {"tokenizer.json", "{}", "tokenizer.json: "},
       {"tokenizer.json", "", "tokenizer.json: "},
   };
