@@ -1,5 +1,7 @@
 #include "bench/roofline.h"
 
+#include <cstdint>
+
 #include "common/status_macros.h"
 #include "kernels/attention/paged_kv.h"
 #include "kernels/weights/dtype.h"
@@ -37,6 +39,17 @@ double KvNumberBytes(kernels::KvType type, int head_dim) {
   return kernels::KvElementBytes(type) + scale_bytes / head_dim;
 }
 
+// As the file stores it; of one that is made of others, as the engine keeps it:
+// floats, in fast arithmetic, as integers of 14 bits.
+double BytesOf(const Tensor& tensor) {
+  if (tensor.reader == nullptr) return tensor.bytes.size();
+  double values = 1;
+  for (const int64_t size : tensor.shape) values *= size;
+  const int block = kernels::BlockValues(tensor.type);
+  if (block == 1) return values * sizeof(int16_t);
+  return values / block * kernels::BlockBytes(tensor.type);
+}
+
 }  // namespace
 
 absl::StatusOr<ModelCost> CostOf(const ModelFiles& model,
@@ -50,7 +63,7 @@ absl::StatusOr<ModelCost> CostOf(const ModelFiles& model,
     if (is_embedding && !config.tied_embeddings) continue;
     LOCKSTEP_ASSIGN_OR_RETURN(const Tensor tensor,
                               model.tensors->Get(spec.name));
-    const double bytes = tensor.bytes.size();
+    const double bytes = BytesOf(tensor);
     const double operations = 2.0 * spec.shape[0] * spec.shape[1];
     const bool is_head = is_embedding || spec.name == kHeadName;
     (is_head ? cost.head_bytes : cost.layer_bytes) += bytes;

@@ -46,6 +46,22 @@ TEST(ModelCost, CountsEachMatrixOnceAndTheEmbeddingAsTheHead) {
   }
 }
 
+// Those that are made, which no file has.
+TEST(ModelCost, CountsMatricesThatAreMadeAsTheyAreKept) {
+  testing::TinyModel tiny;
+  tiny.tied_embeddings = true;
+  const std::string folder = ::testing::TempDir() + "rounded";
+  testing::WriteHuggingFaceFolder(tiny, folder);
+  const auto model =
+      OpenModel(folder, 0, {.rounded_to = kernels::DType::kQ4_0});
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto cost = CostOf(*model, KvType::kBF16);
+  ASSERT_TRUE(cost.ok()) << cost.status();
+  // Of 32 values 18 bytes.
+  EXPECT_EQ(cost->layer_bytes, 2 * (5 * 128 * 64 + 2 * 32 * 64) / 32 * 18);
+  EXPECT_TRUE(cost->is_quantized);
+}
+
 TEST(StepWork, CountsWhatEachTokenSees) {
   const auto request = std::make_shared<v1::AddRequest>();
   const Sequence sequence({.request = 1}, request);
