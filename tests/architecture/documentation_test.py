@@ -65,7 +65,7 @@ class DocumentationTest(unittest.TestCase):
             known.update(DEFINED_FLAG.findall(checkout.text(path)))
         known.update(FLAG.findall(checkout.text("lockstep")))
         for path in checkout.files("*.sh", "*.py"):
-            if path.parts[0] in ("bench", "tools"):
+            if path.parts[0] in ("bench", "deploy", "tools"):
                 known.update(FLAG.findall(checkout.text(path)))
         for document in documents():
             for flag in FLAG.findall(RIVAL.sub("", checkout.text(document))):
