@@ -72,7 +72,8 @@ GroupSetOptions RoutingOf(const GatewayOptions& options,
 StreamWatch::Limits StreamLimitsOf(const GatewayOptions& options) {
   return {.write = options.timeouts.write,
           .heartbeat = options.timeouts.keep_alive,
-          .total = absl::ToChronoNanoseconds(options.routing.request_timeout)};
+          .total = absl::ToChronoNanoseconds(options.routing.request_timeout),
+          .least_bytes = options.timeouts.least_write_bytes};
 }
 
 }  // namespace

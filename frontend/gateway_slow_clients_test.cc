@@ -4,6 +4,7 @@
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
 #include <absl/time/time.h>
+#include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,8 @@ using ::lockstep::testing::Scraped;
 using ::lockstep::testing::SummaryMessage;
 using ::lockstep::testing::TextRequest;
 using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Stream = std::unique_ptr<grpc::ClientReader<v1::GenerateResponse>>;
 
@@ -51,6 +54,13 @@ FakeAnswer Much(const v1::WorkerGenerateRequest& request, bool is_complete) {
     answer.then = FakeAnswer::Then::kAwaitCancel;
   }
   return answer;
+}
+
+std::string HttpRequest(const std::string& body) {
+  return absl::StrCat(
+      "POST /v1/completions HTTP/1.1\r\nhost: x\r\n"
+      "content-type: application/json\r\ncontent-length: ",
+      body.size(), "\r\n\r\n", body);
 }
 
 class SlowClientsTest : public GatewayTest {
@@ -148,6 +158,24 @@ TEST_F(LimitInAllTest, HoldsInEveryState) {
   }
 }
 
+// What a stream waits for is its client alone, over HTTP as over gRPC.
+TEST_F(LimitInAllTest, HoldsForStreamsOverHttpThatNobodyReads) {
+  for (const bool is_complete : {false, true}) {
+    SCOPED_TRACE(is_complete);
+    worker_.set_script(
+        [&](const auto& request) { return Much(request, is_complete); });
+    const int before = static_cast<int>(worker_.requests().size());
+    testing::RawConnection client(http_port());
+    client.Send(HttpRequest(R"({"prompt": "hi", "stream": true})"));
+    worker_.WaitForRequests(before + 1);
+    AwaitInFlight(0);
+    const std::string all = client.ReadAll();
+    EXPECT_THAT(all, HasSubstr("the answer was not complete after the 1s of "
+                               "--request_timeout."));
+    EXPECT_THAT(all, Not(HasSubstr("[DONE]")));
+  }
+}
+
 class PatientTest : public SlowClientsTest {
  protected:
   PatientTest()
@@ -160,12 +188,7 @@ class PatientTest : public SlowClientsTest {
 TEST_F(PatientTest, ACompleteAnswerIsReadToItsEndThoughTheGatewayDrains) {
   worker_.set_script([](const auto& request) { return Much(request, true); });
   testing::RawConnection client(http_port());
-  const std::string body = R"({"prompt": "hi"})";
-  client.Send(
-      absl::StrCat("POST /v1/completions HTTP/1.1\r\nhost: x\r\n"
-                   "content-type: application/json\r\n"
-                   "content-length: ",
-                   body.size(), "\r\n\r\n", body));
+  client.Send(HttpRequest(R"({"prompt": "hi"})"));
   worker_.WaitForRequests(1);
   AwaitInFlight(0);
   absl::Notification drained;

@@ -6,40 +6,38 @@
 #include <string>
 #include <utility>
 
-#include "common/grpc_status.h"
 #include "common/status_macros.h"
 #include "common/wire.h"
 #include "frontend/generation/embed_batch.h"
 #include "frontend/grpc/responses.h"
-#include "frontend/ledger/access_record.h"
 #include "proto/inference.pb.h"
 
 namespace lockstep {
 namespace {
 
-class EmbedCall final : public grpc::ServerUnaryReactor {
+class EmbedCall final : public UnaryCall {
  public:
-  EmbedCall(Pipeline* pipeline, grpc::CallbackServerContext* context,
-            size_t request_bytes, Parser<EmbedSpec> parse, Caller caller,
-            grpc::ByteBuffer* response)
-      : context_(context),
-        record_(caller.record),
+  EmbedCall(Pipeline* pipeline, UnaryContext context, size_t request_bytes,
+            Parser<EmbedSpec> parse, Caller caller, grpc::ByteBuffer* response)
+      : UnaryCall(std::move(context)),
         response_(response),
         parse_(std::move(parse)),
         batch_(std::make_shared<EmbedBatch>(
             pipeline, request_bytes, [this] { return Parse(); },
             std::move(caller),
             [this](absl::StatusOr<EmbedResult> result) {
-              End(std::move(result));
+              Answer(std::move(result));
             })) {}
 
-  void Start() { batch_->Start(); }
+  void Start() {
+    KeepAlive();
+    batch_->Start();
+  }
 
  private:
   void OnCancel() override {
     batch_->Cancel(absl::CancelledError("the client cancelled the call."));
   }
-  void OnDone() override { delete this; }
 
   absl::StatusOr<EmbedSpec> Parse() {
     LOCKSTEP_ASSIGN_OR_RETURN(EmbedSpec spec, parse_());
@@ -48,24 +46,23 @@ class EmbedCall final : public grpc::ServerUnaryReactor {
     return spec;
   }
 
-  void End(absl::StatusOr<EmbedResult> result) {
+  void Answer(absl::StatusOr<EmbedResult> result) {
+    size_t bytes = 0;
     if (result.ok()) {
       for (v1::Embedding& embedding : result->embeddings) {
         *message_.add_embeddings() = std::move(embedding);
       }
       *message_.mutable_usage() = std::move(result->usage);
       *response_ = SerializeMessage(message_);
+      bytes = response_->Length();
       if (result->failovers > 0) {
-        context_->AddTrailingMetadata(kFailoversTrailer,
-                                      absl::StrCat(result->failovers));
+        context()->AddTrailingMetadata(kFailoversTrailer,
+                                       absl::StrCat(result->failovers));
       }
     }
-    record_->SetGrpcStatus(result.status());
-    Finish(ToGrpc(result.status()));
+    End(result.status(), bytes);
   }
 
-  grpc::CallbackServerContext* const context_;
-  const std::shared_ptr<AccessRecord> record_;
   grpc::ByteBuffer* const response_;
   const Parser<EmbedSpec> parse_;
   v1::EmbedResponse message_;
@@ -75,15 +72,15 @@ class EmbedCall final : public grpc::ServerUnaryReactor {
 }  // namespace
 
 grpc::ServerUnaryReactor* StartEmbedCall(Pipeline* pipeline,
-                                         grpc::CallbackServerContext* context,
+                                         UnaryContext context,
                                          size_t request_bytes,
                                          Parser<EmbedSpec> parse, Caller caller,
                                          grpc::ByteBuffer* response) {
-  auto* const call =
-      new EmbedCall(pipeline, context, request_bytes, std::move(parse),
-                    std::move(caller), response);
+  const auto call = std::make_shared<EmbedCall>(pipeline, std::move(context),
+                                                request_bytes, std::move(parse),
+                                                std::move(caller), response);
   call->Start();
-  return call;
+  return call.get();
 }
 
 }  // namespace lockstep

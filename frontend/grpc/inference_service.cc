@@ -21,17 +21,15 @@
 #include "frontend/grpc/embed_call.h"
 #include "frontend/grpc/generate_reactor.h"
 #include "frontend/grpc/request_parser.h"
+#include "frontend/grpc/unary_call.h"
 #include "frontend/routing/served_model.h"
 
 namespace lockstep {
 namespace {
 
-grpc::ServerUnaryReactor* Finish(grpc::ServerUnaryReactor* reactor,
-                                 AccessRecord& record,
-                                 const absl::Status& status) {
-  record.SetGrpcStatus(status);
-  reactor->Finish(ToGrpc(status));
-  return reactor;
+grpc::ServerUnaryReactor* Refuse(UnaryCall* call, const absl::Status& why) {
+  call->End(why, /*answer_bytes=*/0);
+  return call;
 }
 
 // Of "ipv4:10.0.0.9:4711" and "ipv6:%5B::1%5D:4711" the address.
@@ -109,6 +107,14 @@ std::shared_ptr<AccessRecord> InferenceService::Begin(
   return ledger_->Begin(std::move(entry));
 }
 
+UnaryContext InferenceService::BeginUnary(
+    const char* method, grpc::CallbackServerContext* context) const {
+  return {.grpc = context,
+          .record = Begin(method, *context),
+          .timers = &pipeline_->groups().timers(),
+          .limits = limits_};
+}
+
 grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
   const auto record = Begin("Generate", *context);
@@ -126,10 +132,9 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* InferenceService::Generate(
 grpc::ServerUnaryReactor* InferenceService::Tokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto record = Begin("Tokenize", *context);
+  UnaryCall* const call = UnaryCall::Start(BeginUnary("Tokenize", context));
   const auto grant = access_->Enter(AuthorizationOf(*context));
-  if (!grant.ok()) return Finish(reactor, *record, grant.status());
+  if (!grant.ok()) return Refuse(call, grant.status());
   const auto asks_for_strs = std::make_shared<bool>(false);
   pipeline_->Tokenize(
       request->Length(),
@@ -152,43 +157,42 @@ grpc::ServerUnaryReactor* InferenceService::Tokenize(
           }
           *response = SerializeMessage(message);
         }
-        Finish(reactor, *record, encoded.status());
+        call->End(encoded.status(), response->Length());
       }));
-  return reactor;
+  return call;
 }
 
 grpc::ServerUnaryReactor* InferenceService::Detokenize(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto record = Begin("Detokenize", *context);
+  UnaryCall* const call = UnaryCall::Start(BeginUnary("Detokenize", context));
   const auto grant = access_->Enter(AuthorizationOf(*context));
-  if (!grant.ok()) return Finish(reactor, *record, grant.status());
+  if (!grant.ok()) return Refuse(call, grant.status());
   pipeline_->Detokenize(
       request->Length(),
       [=, this] { return ParseDetokenize(*context, *request); },
-      AfterRelease(*grant, [reactor, response,
-                            record](absl::StatusOr<std::string> text) {
+      AfterRelease(*grant, [call, response](absl::StatusOr<std::string> text) {
         if (text.ok()) {
           v1::DetokenizeResponse message;
           message.set_text(*std::move(text));
           *response = SerializeMessage(message);
         }
-        Finish(reactor, *record, text.status());
+        call->End(text.status(), response->Length());
       }));
-  return reactor;
+  return call;
 }
 
 grpc::ServerUnaryReactor* InferenceService::Embed(
     grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
     grpc::ByteBuffer* response) {
-  const auto record = Begin("Embed", *context);
+  UnaryContext unary = BeginUnary("Embed", context);
   auto grant = access_->Enter(AuthorizationOf(*context));
   if (!grant.ok()) {
-    return Finish(context->DefaultReactor(), *record, grant.status());
+    return Refuse(UnaryCall::Start(std::move(unary)), grant.status());
   }
+  const std::shared_ptr<AccessRecord> record = unary.record;
   return StartEmbedCall(
-      pipeline_, context, request->Length(),
+      pipeline_, std::move(unary), request->Length(),
       [=, this] { return ParseEmbed(*context, *request); },
       {.grant = *std::move(grant), .record = record}, response);
 }
@@ -196,8 +200,7 @@ grpc::ServerUnaryReactor* InferenceService::Embed(
 grpc::ServerUnaryReactor* InferenceService::ListModels(
     grpc::CallbackServerContext* context, const v1::ListModelsRequest* request,
     v1::ListModelsResponse* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto record = Begin("ListModels", *context);
+  UnaryCall* const call = UnaryCall::Start(BeginUnary("ListModels", context));
   const auto served = groups_->Model();
   absl::Status status = access_->Check(AuthorizationOf(*context));
   status.Update(RefuseUnknownFields(*request));
@@ -214,7 +217,8 @@ grpc::ServerUnaryReactor* InferenceService::ListModels(
     *model.mutable_default_sampling() = served->default_sampling;
     model.set_system_fingerprint(SystemFingerprint(*served));
   }
-  return Finish(reactor, *record, status);
+  call->End(status, response->ByteSizeLong());
+  return call;
 }
 
 absl::StatusOr<GenerateSpec> InferenceService::ParseGenerate(

@@ -7,6 +7,7 @@
 #include "frontend/access/access_control.h"
 #include "frontend/generation/pipeline.h"
 #include "frontend/grpc/stream_watch.h"
+#include "frontend/grpc/unary_call.h"
 #include "frontend/ledger/access_record.h"
 #include "frontend/ledger/request_ledger.h"
 #include "frontend/routing/group_set.h"
@@ -26,7 +27,7 @@ class InferenceService
                       v1::Inference::WithRawCallbackMethod_Embed<
                           v1::Inference::Service>>>>> {
  public:
-  // All must outlive every call. `limits` are those of each stream.
+  // All must outlive every call. `limits` are those of each answer.
   InferenceService(Pipeline* pipeline, const GroupSet* groups,
                    const AccessControl* access, RequestLedger* ledger,
                    const StreamWatch::Limits& limits = {});
@@ -51,6 +52,8 @@ class InferenceService
  private:
   std::shared_ptr<AccessRecord> Begin(
       const char* method, const grpc::CallbackServerContext& context) const;
+  UnaryContext BeginUnary(const char* method,
+                          grpc::CallbackServerContext* context) const;
   absl::StatusOr<GenerateSpec> ParseGenerate(
       const grpc::CallbackServerContext& context,
       const grpc::ByteBuffer& request) const;

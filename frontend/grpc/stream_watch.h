@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 namespace lockstep {
 
@@ -25,6 +26,8 @@ class StreamWatch {
     Clock::duration total = std::chrono::minutes(30);      // of it all
     // For its end to reach the client, where `total` has passed.
     Clock::duration end = std::chrono::seconds(1);
+    // Of an answer in one message, in `write`: see TimeToRead.
+    size_t least_bytes = 128 << 10;
   };
 
   enum class Due {

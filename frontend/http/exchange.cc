@@ -90,6 +90,8 @@ void Exchange::End(After after) {
   dropped = std::exchange(on_gone_, nullptr);
   if (after == After::kCloseConnection) keep_alive_ = false;
   Append(chunked_ && !facts_.is_head ? "0\r\n\r\n" : "");
+  // Not from here, as they may call whoever ends it.
+  if (!resumes_.empty() && !detached_) wake_();
 }
 
 void Exchange::AwaitRoom(std::function<void()> resume) {
@@ -113,6 +115,16 @@ void Exchange::OnGone(std::function<void()> gone) {
     }
   }
   gone();
+}
+
+void Exchange::ResumeIfEnded() {
+  std::vector<std::function<void()>> resumes;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ended_) return;
+    resumes.swap(resumes_);
+  }
+  for (const auto& resume : resumes) resume();
 }
 
 Exchange::Output Exchange::Take() {

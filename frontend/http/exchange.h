@@ -55,7 +55,7 @@ class Exchange : public ResponseWriter {
   };
 
   // `wake` is called with the lock held whenever there may be something to
-  // Take, not after Detach: it only posts.
+  // Take, or somebody to resume, not after Detach: it only posts.
   Exchange(Facts facts, std::function<void()> wake);
   ~Exchange() override;
 
@@ -78,6 +78,9 @@ class Exchange : public ResponseWriter {
     bool is_last = false;
     bool closes = false;  // the connection, behind the last
   };
+  // Whoever waits for room in an answer that has ended waits for nothing. On
+  // each wake, also while the client takes nothing.
+  void ResumeIfEnded();
   // What waits to be written; counted as buffered until OnWritten.
   Output Take();
   void OnWritten(size_t bytes);
@@ -97,7 +100,8 @@ class Exchange : public ResponseWriter {
   void AppendFramed(absl::string_view bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return detached_ || pending_.size() + in_flight_bytes_ < kMaxBufferedBytes;
+    return detached_ || ended_ ||
+           pending_.size() + in_flight_bytes_ < kMaxBufferedBytes;
   }
   void OnDropped();
 

@@ -126,6 +126,26 @@ TEST_F(ExchangeTest, WaitsForAReaderThatLagsBehind) {
   EXPECT_EQ(resumed, 2);
 }
 
+// Whoever ends it may hold what a resume takes, so another one resumes.
+TEST_F(ExchangeTest, NobodyWaitsForRoomInAnAnswerThatHasEnded) {
+  const auto exchange = Make();
+  exchange->StartStream({}, "");
+  exchange->Take();
+  exchange->Write(std::string(kMaxBufferedBytes, 'a'));
+  int resumed = 0;
+  exchange->AwaitRoom([&] { ++resumed; });
+  exchange->ResumeIfEnded();
+  EXPECT_EQ(resumed, 0);
+  const int wakes = wakes_;
+  exchange->End(ResponseWriter::After::kCloseConnection);
+  EXPECT_EQ(resumed, 0);
+  EXPECT_GT(wakes_, wakes);
+  exchange->ResumeIfEnded();
+  EXPECT_EQ(resumed, 1);
+  exchange->AwaitRoom([&] { ++resumed; });
+  EXPECT_EQ(resumed, 2);
+}
+
 TEST_F(ExchangeTest, TellsOnceThatTheClientHasGone) {
   const auto exchange = Make();
   int gone = 0;

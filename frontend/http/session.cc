@@ -249,7 +249,7 @@ std::shared_ptr<AccessRecord> Session::OpenExchange(bool is_head,
   const std::shared_ptr<AccessRecord> access = facts.access;
   const auto wake = [executor = stream_->executor(), weak = weak_from_this()] {
     boost::asio::post(executor, [weak] {
-      if (const auto session = weak.lock()) session->Flush();
+      if (const auto session = weak.lock()) session->OnWoken();
     });
   };
   exchange_ = std::make_shared<Exchange>(std::move(facts), wake);
@@ -273,6 +273,12 @@ std::shared_ptr<AccessRecord> Session::EnterIntoLedger() const {
   }
   entry.trace = ContinueTrace(traceparent, tracestate);
   return context_->ledger->Begin(std::move(entry));
+}
+
+void Session::OnWoken() {
+  // It may be let go of meanwhile.
+  if (const auto exchange = exchange_) exchange->ResumeIfEnded();
+  Flush();
 }
 
 void Session::Flush() {

@@ -96,6 +96,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<AccessRecord> OpenExchange(bool is_head, bool keep_alive);
   std::shared_ptr<AccessRecord> EnterIntoLedger() const;
 
+  void OnWoken();  // by the exchange
   void Flush();
   void BeginWrite();
   void WriteSome();

@@ -2,16 +2,20 @@
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
+#include <absl/time/time.h>
 
 #include <cstdint>
 #include <map>
 #include <utility>
 
 #include "common/error_reason.h"
+#include "common/timer_thread.h"
 #include "frontend/generation/error_detail.h"
 #include "frontend/openai/error_response.h"
 #include "frontend/openai/streamed_answer.h"
 #include "frontend/openai/whole_answer.h"
+#include "frontend/routing/group_set.h"
+#include "frontend/routing/routed_call.h"
 
 namespace lockstep::openai {
 namespace {
@@ -32,11 +36,10 @@ std::unique_ptr<AnswerWriter> MakeAnswerWriter(
 }
 
 absl::Status TooManyPrompts(size_t prompts, absl::string_view limit) {
-  return WithField(
-      absl::InvalidArgumentError(
-          absl::StrCat("prompt holds ", prompts, " prompts, but ", limit,
-                       "; send fewer at a time.")),
-      "prompt");
+  return WithField(absl::InvalidArgumentError(
+                       absl::StrCat("prompt holds ", prompts, " prompts, but ",
+                                    limit, "; send fewer at a time.")),
+                   "prompt");
 }
 
 // 0 where there is none.
@@ -113,6 +116,7 @@ void GenerateCall::Start(Pipeline* pipeline, http::Request request,
   call->writer_->OnGone([call] {
     call->Cancel(absl::CancelledError("the client closed the connection."));
   });
+  call->EndAfterTimeout();
   call->StartPart(call->request_.body.size(),
                   [call = call.get()] { return call->ParseFirst(); });
 }
@@ -126,6 +130,19 @@ GenerateCall::GenerateCall(Pipeline* pipeline, http::Request request,
       parse_(std::move(parse)),
       writer_(std::move(writer)) {}
 
+void GenerateCall::EndAfterTimeout() {
+  GroupSet& groups = pipeline_->groups();
+  const absl::Duration timeout = groups.options().request_timeout;
+  absl::MutexLock lock(&mutex_);
+  timer_ = groups.timers().At(
+      TimerThread::Clock::now() + absl::ToChronoNanoseconds(timeout),
+      [weak = weak_from_this(), timeout] {
+        if (const auto call = weak.lock()) {
+          call->Cancel(absl::DeadlineExceededError(TooLateMessage(timeout)));
+        }
+      });
+}
+
 absl::StatusOr<GenerateSpec> GenerateCall::ParseFirst() {
   auto parsed = parse_(request_);
   request_.body = std::string();
@@ -134,9 +151,9 @@ absl::StatusOr<GenerateSpec> GenerateCall::ParseFirst() {
   const int most = pipeline_->inflight().limits().requests;
   if (static_cast<int>(specs.size()) > most) {
     return TooManyPrompts(
-        specs.size(),
-        absl::StrCat(most, " requests are held at once, the limit of "
-                           "--max_inflight_requests"));
+        specs.size(), absl::StrCat(most,
+                                   " requests are held at once, the limit of "
+                                   "--max_inflight_requests"));
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -189,10 +206,12 @@ absl::Status GenerateCall::ExplainLocked(const absl::Status& status) const {
   if (reason == "QUEUE_FULL_REQUESTS" && int64_t(expected_parts_) > limit) {
     return TooManyPrompts(
         expected_parts_,
-        absl::StrCat(limit, " requests wait in a worker group, the limit of "
-                            "--max_queued_requests"));
+        absl::StrCat(limit,
+                     " requests wait in a worker group, the limit of "
+                     "--max_queued_requests"));
   }
-  const int64_t tokens = answer_->prompt_tokens() + NumberIn(metadata, "tokens");
+  const int64_t tokens =
+      answer_->prompt_tokens() + NumberIn(metadata, "tokens");
   if (reason == "QUEUE_FULL_TOKENS" && tokens > limit) {
     return TooManyPrompts(
         expected_parts_,
@@ -217,6 +236,7 @@ void GenerateCall::OnPartEnd(const absl::Status& status,
       if (grant_ != nullptr) grant_->Release();
       answer = std::move(answer_);
     }
+    pipeline_->groups().timers().Cancel(timer_);
     parts.swap(parts_);
     self.swap(self_);
   }

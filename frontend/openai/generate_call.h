@@ -4,6 +4,8 @@
 #include <absl/status/status.h>
 #include <absl/synchronization/mutex.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,8 +29,9 @@ namespace lockstep::openai {
 //
 // The first Generation parses the request, on an encoding thread, and so finds
 // out how many more there are. The first error is the answer, and ends the
-// others. A client that hangs up ends all of them at once. Keeps itself alive
-// until the last has ended.
+// others. A client that hangs up ends all of them at once, and so does the
+// clock after --request_timeout, whether or not the client reads. Keeps itself
+// alive until the last has ended.
 class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
  public:
   using Parse = std::function<absl::StatusOr<ParsedRequest>(
@@ -48,6 +51,7 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
                std::shared_ptr<http::ResponseWriter> writer);
 
   absl::StatusOr<GenerateSpec> ParseFirst();
+  void EndAfterTimeout();
   void StartPart(size_t request_bytes, Parser<GenerateSpec> parse);
   void Cancel(const absl::Status& why);
   // A refusal that no other try of a batch so large could escape names the
@@ -78,6 +82,7 @@ class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
   std::vector<std::unique_ptr<Part>> parts_ ABSL_GUARDED_BY(mutex_);
   size_t expected_parts_ ABSL_GUARDED_BY(mutex_) = 1;
   size_t ended_parts_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t timer_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;  // and well: nothing fails it
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<GenerateCall> self_ ABSL_GUARDED_BY(mutex_);
