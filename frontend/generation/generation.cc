@@ -6,6 +6,7 @@
 #include "common/status_macros.h"
 #include "common/tracing/trace_context.h"
 #include "frontend/generation/answer_limits.h"
+#include "frontend/generation/bad_words.h"
 #include "frontend/generation/chat_format.h"
 #include "frontend/generation/choice_stream.h"
 #include "frontend/ledger/answer_record.h"
@@ -82,11 +83,18 @@ void Generation::ParseAndEncode() {
   }
   auto prompt = EncodePrompt(spec_.prompt, format, pipeline_->tokenizer());
   if (!prompt.ok()) return End(prompt.status());
+  const size_t uncut_tokens = prompt->token_ids.size();
   Truncate(spec_.truncation, pipeline_->tokenizer(), &prompt->token_ids);
   prompt_tokens_ = prompt->token_ids.size();
   SpendTokens(prompt_tokens_);
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
-  if (status.ok() && spec_.return_prompt) status = KeepPrompt(*prompt);
+  if (status.ok() && spec_.return_prompt) {
+    status = KeepPrompt(*prompt, prompt_tokens_ < uncut_tokens);
+  }
+  if (status.ok()) {
+    status =
+        AddBadWords(spec_.bad_words, pipeline_->tokenizer(), &spec_.sampling);
+  }
   if (!status.ok()) return End(status);
   std::optional<ChatReading> reading;
   if (const auto* chat = std::get_if<ChatPrompt>(&spec_.prompt.prompt)) {
@@ -102,11 +110,12 @@ void Generation::SpendTokens(int64_t tokens) {
   if (caller_.grant != nullptr) caller_.grant->SpendTokens(tokens);
 }
 
-absl::Status Generation::KeepPrompt(const EncodedPrompt& prompt) {
+absl::Status Generation::KeepPrompt(const EncodedPrompt& prompt, bool is_cut) {
   std::string text;
-  if (const auto* as_text = std::get_if<TextPrompt>(&spec_.prompt.prompt)) {
+  const auto* as_text = std::get_if<TextPrompt>(&spec_.prompt.prompt);
+  if (as_text != nullptr && !is_cut) {
     text = as_text->text;
-  } else if (prompt.rendered.has_value()) {
+  } else if (prompt.rendered.has_value() && !is_cut) {
     text = *prompt.rendered;
   } else {
     LOCKSTEP_ASSIGN_OR_RETURN(

@@ -64,7 +64,7 @@ class Generation : private WorkerCall::Listener {
   void Enqueue();
   void ParseAndEncode();  // on an encoding thread
   void SpendTokens(int64_t tokens);
-  absl::Status KeepPrompt(const EncodedPrompt& prompt);
+  absl::Status KeepPrompt(const EncodedPrompt& prompt, bool is_cut);
   void Send(const std::vector<uint32_t>& prompt_token_ids);
   // As the client named it, or we for it; "-" while it is not known.
   std::string request_id() const;

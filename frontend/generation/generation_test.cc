@@ -98,6 +98,29 @@ TEST_F(GenerationTest, TextGoesInAndTextComesOut) {
   EXPECT_EQ(request.priority(), 7);
 }
 
+TEST_F(GenerationTest, OfALongPromptTheLastTokensCount) {
+  const std::string text = std::string(200, 'a') + "né";
+  spec_.prompt = {TextPrompt{text}, true, "text"};
+  spec_.return_prompt = true;
+  spec_.truncation = 4;
+  Run();
+  EXPECT_TRUE(sink_.error.ok()) << sink_.error;
+  const std::vector<uint32_t> ids = {FakeTokenizer::kBos, 'n', 0xc3, 0xa9};
+  EXPECT_EQ(sink_.accepted.prompt_token_ids, ids);
+  EXPECT_EQ(sink_.accepted.prompt_text, "né");
+  EXPECT_EQ(worker_.requests()[0].prompt_token_ids_size(), 4);
+}
+
+TEST_F(GenerationTest, BadWordsGoToTheWorkerAsIds) {
+  spec_.bad_words = {"no"};
+  Run();
+  EXPECT_TRUE(sink_.error.ok()) << sink_.error;
+  const v1::SamplingParams sampling = worker_.requests()[0].sampling();
+  ASSERT_EQ(sampling.bad_words_size(), 2);
+  EXPECT_EQ(sampling.bad_words(0).ids_size(), 2);
+  EXPECT_EQ(sampling.bad_words(1).ids(0), ' ');
+}
+
 TEST_F(GenerationTest, AStopStringAbortsTheChoiceAtTheWorker) {
   spec_.stop = {"."};
   worker_.set_script([](const auto& request) {

@@ -93,6 +93,7 @@ struct GenerateSpec {
   std::optional<v1::EmbeddingParams> embedding = {};
   int32_t priority = 0;
 
+  std::vector<std::string> bad_words;  // besides those of `sampling`
   std::vector<std::string> stop;
   bool include_stop_str_in_output = false;
   bool skip_special_tokens = true;

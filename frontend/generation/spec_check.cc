@@ -43,8 +43,22 @@ bool IsToolNameCharacter(char c) {
   return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-';
 }
 
-absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
+// What is cut may be longer than the context.
+absl::Status CheckCutText(absl::string_view field, size_t bytes) {
+  if (bytes <= kMaxPromptBytes) return absl::OkStatus();
+  return InvalidArgumentError(StrCat(field, " is ", bytes,
+                                     " bytes long; at most ", kMaxPromptBytes,
+                                     " are allowed."));
+}
+
+absl::Status CheckText(absl::string_view field, size_t bytes, bool is_cut,
                        const ServedModel& model) {
+  return is_cut && bytes > 0 ? CheckCutText(field, bytes)
+                             : CheckTextSize(field, bytes, model);
+}
+
+absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
+                       bool is_cut, const ServedModel& model) {
   LOCKSTEP_RETURN_IF_ERROR(CheckNumberOfMessages(field, chat.messages.size()));
   if (chat.messages.empty()) {
     return InvalidArgumentError(
@@ -63,17 +77,17 @@ absl::Status CheckChat(absl::string_view field, const ChatPrompt& chat,
     }
   }
   for (const Tool& tool : chat.tools) bytes += tool.json.size();
-  return CheckTextSize(field, bytes, model);
+  return CheckText(field, bytes, is_cut, model);
 }
 
 absl::Status CheckPromptIds(absl::string_view field,
-                            const std::vector<uint32_t>& ids,
+                            const std::vector<uint32_t>& ids, bool is_cut,
                             const ServedModel& model) {
   if (ids.empty()) {
     return InvalidArgumentError(
         StrCat(field, " is empty; a prompt needs at least one id."));
   }
-  if (ids.size() >= model.max_context_tokens) {
+  if (!is_cut && ids.size() >= model.max_context_tokens) {
     return WithReason(
         InvalidArgumentError(
             StrCat(field, " holds ", ids.size(), " ids; at most ",
@@ -83,14 +97,6 @@ absl::Status CheckPromptIds(absl::string_view field,
         kContextLengthExceeded);
   }
   return CheckTokenIds(field, ids, model);
-}
-
-// What is cut may be longer than the context.
-absl::Status CheckCutText(absl::string_view field, size_t bytes) {
-  if (bytes <= kMaxPromptBytes) return absl::OkStatus();
-  return InvalidArgumentError(StrCat(field, " is ", bytes,
-                                     " bytes long; at most ", kMaxPromptBytes,
-                                     " are allowed."));
 }
 
 absl::Status CheckInputIds(absl::string_view field,
@@ -115,9 +121,8 @@ absl::Status CheckInput(const PromptSpec& input, bool is_cut,
   if (const auto* ids = std::get_if<TokenPrompt>(&input.prompt)) {
     return CheckInputIds(input.field, ids->ids, is_cut, model);
   }
-  const size_t bytes = std::get<TextPrompt>(input.prompt).text.size();
-  if (is_cut && bytes > 0) return CheckCutText(input.field, bytes);
-  return CheckTextSize(input.field, bytes, model);
+  return CheckText(input.field, std::get<TextPrompt>(input.prompt).text.size(),
+                   is_cut, model);
 }
 
 }  // namespace
@@ -146,15 +151,29 @@ absl::Status CheckNumberOfMessages(absl::string_view field, size_t number) {
                                      " are allowed."));
 }
 
-absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model) {
+absl::Status CheckPrompt(const PromptSpec& prompt, const Truncation& truncation,
+                         const ServedModel& model) {
+  const bool is_cut = truncation.has_value();
   if (const auto* text = std::get_if<TextPrompt>(&prompt.prompt)) {
-    return CheckTextSize(prompt.field, text->text.size(), model);
+    return CheckText(prompt.field, text->text.size(), is_cut, model);
   }
   if (const auto* chat = std::get_if<ChatPrompt>(&prompt.prompt)) {
-    return CheckChat(prompt.field, *chat, model);
+    return CheckChat(prompt.field, *chat, is_cut, model);
   }
   return CheckPromptIds(prompt.field, std::get<TokenPrompt>(prompt.prompt).ids,
-                        model);
+                        is_cut, model);
+}
+
+absl::Status CheckTruncation(const Truncation& truncation,
+                             const ServedModel& model) {
+  const uint32_t most = model.max_context_tokens - 1;
+  if (!truncation.has_value() || (*truncation >= 1 && *truncation <= most)) {
+    return absl::OkStatus();
+  }
+  return InvalidArgumentError(StrCat(
+      "truncate_prompt_tokens is ", *truncation, "; it must be from 1 to ",
+      most, ", as the context of ", model.name, " is ",
+      model.max_context_tokens, " tokens and the answer needs one of them."));
 }
 
 absl::Status CheckEmbedSpec(const EmbedSpec& spec) {
@@ -247,6 +266,23 @@ absl::Status CheckStop(absl::Span<const std::string> stop) {
       return InvalidArgumentError(StrCat("stop[", i, "] is ", bytes,
                                          " bytes long; it must be 1 to ",
                                          kMaxStopStringBytes, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBadWords(absl::Span<const std::string> words) {
+  if (words.size() > kMaxBadWords) {
+    return InvalidArgumentError(StrCat("bad_words holds ", words.size(),
+                                       " words; at most ", kMaxBadWords,
+                                       " are allowed."));
+  }
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t bytes = words[i].size();
+    if (bytes == 0 || bytes > kMaxBadWordBytes) {
+      return InvalidArgumentError(StrCat("bad_words[", i, "] is ", bytes,
+                                         " bytes long; it must be 1 to ",
+                                         kMaxBadWordBytes, "."));
     }
   }
   return absl::OkStatus();

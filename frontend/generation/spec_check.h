@@ -27,6 +27,8 @@ inline constexpr uint32_t kMaxChoicesAskedFor = 128;
 inline constexpr size_t kMaxEmbedInputs = 2048;
 inline constexpr size_t kMaxStopStrings = 16;
 inline constexpr size_t kMaxStopStringBytes = 1024;
+inline constexpr size_t kMaxBadWords = 128;
+inline constexpr size_t kMaxBadWordBytes = 128;
 
 // NOT_FOUND, reason model_not_found, names the model there is.
 absl::Status CheckModelName(absl::string_view name, const ServedModel& model);
@@ -40,8 +42,14 @@ absl::Status CheckNumberOfMessages(absl::string_view field, size_t number);
 absl::Status CheckToolNames(absl::string_view field,
                             absl::Span<const std::string> names);
 
-// Of a prompt as it came, before it is rendered and encoded.
-absl::Status CheckPrompt(const PromptSpec& prompt, const ServedModel& model);
+// Of a prompt as it came, before it is rendered and encoded, and cut where it
+// is to be.
+absl::Status CheckPrompt(const PromptSpec& prompt, const Truncation& truncation,
+                         const ServedModel& model);
+
+// Of a prompt that leaves room for an answer.
+absl::Status CheckTruncation(const Truncation& truncation,
+                             const ServedModel& model);
 
 // Of an input to embed, which may fill the context, or be cut to fit it.
 // UNIMPLEMENTED where the model makes no embeddings.
@@ -60,5 +68,7 @@ absl::Status CheckDetokenize(absl::string_view field,
                              const ServedModel& model);
 
 absl::Status CheckStop(absl::Span<const std::string> stop);
+
+absl::Status CheckBadWords(absl::Span<const std::string> words);
 
 }  // namespace lockstep

@@ -112,7 +112,13 @@ absl::StatusOr<GenerateSpec> ParseGenerateRequest(
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt, ParsePrompt(request));
   LOCKSTEP_RETURN_IF_ERROR(ReadToolChoice(request, &spec));
   LOCKSTEP_RETURN_IF_ERROR(ReadStructuredOutput(request, &spec));
-  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, model));
+  if (request.has_truncate_prompt_tokens()) {
+    spec.truncation = request.truncate_prompt_tokens();
+  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckTruncation(spec.truncation, model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, spec.truncation, model));
+  spec.bad_words.assign(request.bad_words().begin(), request.bad_words().end());
+  LOCKSTEP_RETURN_IF_ERROR(CheckBadWords(spec.bad_words));
   spec.model = model;
   spec.sampling = request.sampling();
   spec.priority = request.priority();
@@ -174,7 +180,7 @@ absl::StatusOr<PromptSpec> ParseTokenizeRequest(
       return absl::InvalidArgumentError(
           "there is nothing to tokenize; set text or chat.");
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec, model));
+  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec, /*truncation=*/{}, model));
   if (request.has_add_special_tokens()) {
     spec.add_special_tokens = request.add_special_tokens();
   }

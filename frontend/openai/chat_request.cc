@@ -45,10 +45,11 @@ absl::StatusOr<ParsedRequest> ParseChatRequest(absl::string_view body,
   }
   spec.parallel_tool_calls = reader.Bool("parallel_tool_calls").value_or(true);
   spec.include_reasoning = reader.Bool("include_reasoning").value_or(true);
-  LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  LOCKSTEP_RETURN_IF_ERROR(ReadTruncation(context, &reader, &spec));
   LOCKSTEP_ASSIGN_OR_RETURN(spec.prompt,
                             ReadChat(json, body, context.unknown_fields));
-  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(spec.prompt, context.model));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPrompt(spec.prompt, spec.truncation, context.model));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadConstraint(json, body, context.unknown_fields, &spec));
   style.names_tool =

@@ -67,7 +67,7 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   ReadLogprobs(&reader, &spec, &style);
   spec.return_prompt = style.return_token_ids || style.echo;
   const bool add = reader.Bool("add_special_tokens").value_or(true);
-  LOCKSTEP_RETURN_IF_ERROR(reader.status());
+  LOCKSTEP_RETURN_IF_ERROR(ReadTruncation(context, &reader, &spec));
   LOCKSTEP_RETURN_IF_ERROR(
       ReadConstraint(json, body, context.unknown_fields, &spec));
   const auto* prompt = reader.Find(kPrompt);
@@ -81,7 +81,7 @@ absl::StatusOr<ParsedRequest> ParseCompletionRequest(
   }
   style.id = MakeRequestId("cmpl");
   for (PromptSpec& each : prompts) {
-    LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(each, context.model));
+    LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(each, spec.truncation, context.model));
     GenerateSpec& next = parsed.specs.emplace_back(spec);
     next.prompt = std::move(each);
     next.worker_request_id =

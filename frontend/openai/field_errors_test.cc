@@ -53,6 +53,25 @@ constexpr Case kCases[] = {
      "logit_bias.1 is \"a\"; it must be a number."},
     {kChat, R"({"logit_bias": {"1": null}})", "logit_bias.1",
      "logit_bias.1 is null; it must be a number."},
+    {kChat, R"({"allowed_token_ids": []})", "allowed_token_ids",
+     "allowed_token_ids is a list; it must be a list of at least one token "
+     "id."},
+    {kChat, R"({"allowed_token_ids": [1, "2"]})", "allowed_token_ids[1]",
+     "allowed_token_ids[1] is \"2\"; it must be a token id."},
+    {kCompletions, R"({"bad_words": ["a", ""]})", "bad_words",
+     "bad_words[1] is 0 bytes long; it must be 1 to 128."},
+    {kCompletions, R"({"bad_words": [1]})", "bad_words[0]",
+     "bad_words[0] is 1; it must be a string."},
+    {kChat, R"({"truncate_prompt_tokens": 0})", "truncate_prompt_tokens",
+     "truncate_prompt_tokens is 0; it must be from 1 to 999, as the context of "
+     "tiny is 1000 tokens and the answer needs one of them."},
+    {kCompletions, R"({"truncate_prompt_tokens": 1000})",
+     "truncate_prompt_tokens",
+     "truncate_prompt_tokens is 1000; it must be from 1 to 999, as the context "
+     "of tiny is 1000 tokens and the answer needs one of them."},
+    {kChat, R"({"truncate_prompt_tokens": -2})", "truncate_prompt_tokens",
+     "truncate_prompt_tokens is -2; it must be an integer from -1 to "
+     "4294967295."},
     {kChat, R"({"n": 129})", "n",
      "n is 129; it must be an integer from 1 to 128."},
     {kChat, R"({"n": 4294967295})", "n",

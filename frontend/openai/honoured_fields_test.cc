@@ -89,14 +89,9 @@ std::vector<Honoured> HonouredFields() {
          EXPECT_EQ(prompt.messages[1].tool_call_id, "c1");
          EXPECT_EQ(prompt.messages[1].content, "7");
        }},
-      {kTokenize,
-       "messages",
-       LeastRequest(kChat)["messages"],
-       {{"prompt", nullptr}},
-       [](const Parsed& p) {
-         EXPECT_EQ(
-             std::get<ChatPrompt>(p.tokenize.prompt.prompt).messages[0].content,
-             "hi");
+      {kTokenize, "messages", chat["messages"], chat,
+       [=](const Parsed& p) {
+         EXPECT_EQ(tokenized_chat_of(p).messages[0].content, "hi");
        }},
       {kCompletions,
        "prompt",
@@ -134,21 +129,13 @@ std::vector<Honoured> HonouredFields() {
          EXPECT_TRUE(chat_of(p).continue_final_message);
          EXPECT_FALSE(chat_of(p).add_generation_prompt);
        }},
-      {kTokenize,
-       "add_generation_prompt",
-       false,
-       {{"messages", LeastRequest(kChat)["messages"]}, {"prompt", nullptr}},
-       [](const Parsed& p) {
-         EXPECT_FALSE(std::get<ChatPrompt>(p.tokenize.prompt.prompt)
-                          .add_generation_prompt);
+      {kTokenize, "add_generation_prompt", false, chat,
+       [=](const Parsed& p) {
+         EXPECT_FALSE(tokenized_chat_of(p).add_generation_prompt);
        }},
-      {kTokenize,
-       "continue_final_message",
-       true,
-       {{"messages", LeastRequest(kChat)["messages"]}, {"prompt", nullptr}},
-       [](const Parsed& p) {
-         EXPECT_TRUE(std::get<ChatPrompt>(p.tokenize.prompt.prompt)
-                         .continue_final_message);
+      {kTokenize, "continue_final_message", true, chat,
+       [=](const Parsed& p) {
+         EXPECT_TRUE(tokenized_chat_of(p).continue_final_message);
        }},
       {kChat,
        "chat_template_kwargs",
@@ -160,11 +147,10 @@ std::vector<Honoured> HonouredFields() {
       {kTokenize,
        "chat_template_kwargs",
        {{"thinking", false}},
-       {{"messages", LeastRequest(kChat)["messages"]}, {"prompt", nullptr}},
-       [](const Parsed& p) {
-         EXPECT_EQ(
-             std::get<ChatPrompt>(p.tokenize.prompt.prompt).template_arguments,
-             R"({"thinking":false})");
+       chat,
+       [=](const Parsed& p) {
+         EXPECT_EQ(tokenized_chat_of(p).template_arguments,
+                   R"({"thinking":false})");
        }},
       {kChat, "documents", json::array({"d"}), none,
        [=](const Parsed& p) {
@@ -287,6 +273,29 @@ std::vector<Honoured> HonouredFields() {
        [](const Parsed& p) {
          EXPECT_THAT(p.spec.sampling.stop_token_ids(), ElementsAre(3, 4));
          EXPECT_THAT(p.style.stop_token_ids, ElementsAre(3, 4));
+       }},
+      {kGenerate,
+       "allowed_token_ids",
+       {5, 3},
+       none,
+       [](const Parsed& p) {
+         EXPECT_THAT(p.spec.sampling.allowed_token_ids(), ElementsAre(5, 3));
+       }},
+      {kGenerate,
+       "bad_words",
+       {"a", " b"},
+       none,
+       [](const Parsed& p) {
+         EXPECT_THAT(p.spec.bad_words, ElementsAre("a", " b"));
+       }},
+      {kGenerate, "truncate_prompt_tokens", 7, none,
+       [](const Parsed& p) { EXPECT_EQ(p.spec.truncation, 7); }},
+      {kGenerate,
+       "truncate_prompt_tokens",
+       -1,
+       {{"max_tokens", 40}},
+       [](const Parsed& p) {
+         EXPECT_EQ(p.spec.truncation, p.spec.model.max_context_tokens - 40);
        }},
       {kGenerate, "ignore_eos", true, none,
        [](const Parsed& p) { EXPECT_TRUE(p.spec.sampling.ignore_eos()); }},

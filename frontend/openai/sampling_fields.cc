@@ -5,6 +5,7 @@
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_cat.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMaxPriority = 100;
 constexpr int64_t kMaxLogprobs = 20;
 constexpr size_t kShownKeyBytes = 32;
+constexpr char kTruncation[] = "truncate_prompt_tokens";
 
 void ReadShape(FieldReader* reader, v1::SamplingParams* sampling) {
   if (const auto v = reader->Number("temperature")) {
@@ -78,6 +80,16 @@ void ReadBias(FieldReader* reader, v1::SamplingParams* sampling) {
     (*sampling->mutable_logit_bias())[*id] = bias.value_or(0);
   }
   reader->Adopt(values.status());
+}
+
+void ReadKeptOut(FieldReader* reader, GenerateSpec* spec) {
+  const auto allowed = reader->TokenIds("allowed_token_ids");
+  if (allowed.empty() && reader->Find("allowed_token_ids") != nullptr) {
+    reader->Fail("allowed_token_ids", "a list of at least one token id");
+  }
+  spec->sampling.mutable_allowed_token_ids()->Assign(allowed.begin(),
+                                                     allowed.end());
+  spec->bad_words = reader->Strings("bad_words");
 }
 
 void ReadEnds(FieldReader* reader, GenerateSpec* spec, AnswerStyle* style) {
@@ -152,6 +164,7 @@ absl::Status ReadCommonFields(const RequestContext& context,
   ReadShape(reader, &spec->sampling);
   ReadSeed(reader, &spec->sampling);
   ReadBias(reader, &spec->sampling);
+  ReadKeptOut(reader, spec);
   ReadEnds(reader, spec, style);
   ReadStream(context, reader, style);
   ReadShown(reader, spec, style);
@@ -162,8 +175,25 @@ absl::Status ReadCommonFields(const RequestContext& context,
   spec->return_prompt = style->return_token_ids;
   style->fingerprint = SystemFingerprint(context.model);
   LOCKSTEP_RETURN_IF_ERROR(reader->status());
+  const absl::Status words = CheckBadWords(spec->bad_words);
+  if (!words.ok()) return WithField(words, "bad_words");
   const absl::Status stop = CheckStop(spec->stop);
   return stop.ok() ? stop : WithField(stop, "stop");
+}
+
+absl::Status ReadTruncation(const RequestContext& context, FieldReader* reader,
+                            GenerateSpec* spec) {
+  const auto tokens = reader->Integer(kTruncation, -1, kMaxUint32);
+  LOCKSTEP_RETURN_IF_ERROR(reader->status());
+  if (!tokens.has_value()) return absl::OkStatus();
+  const uint32_t context_tokens = context.model.max_context_tokens;
+  const uint32_t asked = std::max<uint32_t>(1, spec->sampling.max_tokens());
+  // -1: as many as fit.
+  spec->truncation = *tokens >= 0             ? static_cast<uint32_t>(*tokens)
+                     : asked < context_tokens ? context_tokens - asked
+                                              : 1;
+  const absl::Status status = CheckTruncation(spec->truncation, context.model);
+  return status.ok() ? status : WithField(status, kTruncation);
 }
 
 absl::Status ReadCall(const RequestContext& context, FieldReader* reader,

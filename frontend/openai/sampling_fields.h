@@ -14,6 +14,11 @@ absl::Status ReadCommonFields(const RequestContext& context,
                               FieldReader* reader, GenerateSpec* spec,
                               AnswerStyle* style);
 
+// Of a longer prompt so many of its tokens count, once it is known how many the
+// answer may have.
+absl::Status ReadTruncation(const RequestContext& context, FieldReader* reader,
+                            GenerateSpec* spec);
+
 // Of these what has nothing to do with tokens: the model, the request's id and
 // its priority.
 absl::Status ReadCall(const RequestContext& context, FieldReader* reader,

@@ -59,7 +59,8 @@ absl::StatusOr<TokenizeRequest> ParseTokenizeRequest(
     LOCKSTEP_ASSIGN_OR_RETURN(request.prompt,
                               ReadChat(json, body, context.unknown_fields));
   }
-  LOCKSTEP_RETURN_IF_ERROR(CheckPrompt(request.prompt, context.model));
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckPrompt(request.prompt, /*truncation=*/{}, context.model));
   return request;
 }
 

@@ -7,6 +7,7 @@ import schemathesis
 SMALLEST = 2.0**-149  # that 32 bits hold
 MOST_TOKENS = 8
 MOST_STOP_BYTES = 1024
+MOST_BAD_WORD_BYTES = 128
 MOST_CHARACTERS = 500
 MOST_ID = 255
 
@@ -31,7 +32,8 @@ def contradicts_itself(body):
         or (body.get("max_tokens") == 0 and not echoed)
         or (is_set(body, "min_tokens") and body["min_tokens"] > (most or 1))
         or body.get("continue_final_message") is True
-        or (is_set(body, "input") and (is_set(body, "dimensions") or (body.get("truncate_prompt_tokens") or 1) > 1))
+        or (is_set(body, "input") and is_set(body, "dimensions"))
+        or (body.get("truncate_prompt_tokens") or 1) > 1
         or any(is_nothing_in_32_bits(body.get(name)) for name in ("top_p", "repetition_penalty"))
         or (body.get("tool_choice") == "auto" and not names)
         or len(set(names)) < len(names)
@@ -71,8 +73,12 @@ def is_beyond(body):
     """Limits in bytes, and ids as keys."""
     stops = body.get("stop") or []
     stops = [stops] if isinstance(stops, str) else stops
-    return any(len(stop.encode("utf-8", "replace")) > MOST_STOP_BYTES for stop in stops) or any(
-        key.isdigit() and int(key) > MOST_ID for key in body.get("logit_bias") or {}
+    words = body.get("bad_words") or []
+    words = [words] if isinstance(words, str) else words
+    return (
+        any(len(stop.encode("utf-8", "replace")) > MOST_STOP_BYTES for stop in stops)
+        or any(len(word.encode("utf-8", "replace")) > MOST_BAD_WORD_BYTES for word in words)
+        or any(key.isdigit() and int(key) > MOST_ID for key in body.get("logit_bias") or {})
     )
 
 

@@ -11,14 +11,20 @@ bool MasksStopIds(const Sequence& sequence) {
   return sequence.num_output_tokens() < sequence.sampling().min_tokens();
 }
 
+bool KeepsIdsOut(const v1::ResolvedSampling& sampling) {
+  return !sampling.allowed_token_ids().empty() ||
+         !sampling.bad_word_sizes().empty();
+}
+
 bool ChangesLogits(const Sequence& sequence) {
   const v1::ResolvedSampling& sampling = sequence.sampling();
   return !sampling.bias_token_ids().empty() || HasPenalties(sampling) ||
-         MasksStopIds(sequence);
+         !sampling.bad_word_sizes().empty() || MasksStopIds(sequence);
 }
 
 bool TakesLargest(const Sequence& sequence) {
-  return sequence.sampling().temperature() == 0 && !ChangesLogits(sequence);
+  return sequence.sampling().temperature() == 0 &&
+         !KeepsIdsOut(sequence.sampling()) && !ChangesLogits(sequence);
 }
 
 bool SamplesWithHost(const SequenceSpan& span) {
@@ -27,7 +33,7 @@ bool SamplesWithHost(const SequenceSpan& span) {
   if (sampling.min_tokens() > 0) adjustments += sampling.stop_token_ids_size();
   return span.samples &&
          (span.sequence->request().grammar() != 0 || HasPenalties(sampling) ||
-          adjustments > kMostDeviceAdjustments);
+          KeepsIdsOut(sampling) || adjustments > kMostDeviceAdjustments);
 }
 
 bool NeedsHost(const SequenceSpan& span) {

@@ -22,7 +22,11 @@ bool HasPenalties(const v1::ResolvedSampling& sampling);
 // Whether its stop ids must not come yet.
 bool MasksStopIds(const Sequence& sequence);
 
-// Whether a bias, a penalty or min_tokens changes its logits.
+// Whether it may choose some ids alone, or not all: allowed_token_ids and bad
+// words.
+bool KeepsIdsOut(const v1::ResolvedSampling& sampling);
+
+// Whether a bias, a penalty, bad words or min_tokens changes its logits.
 bool ChangesLogits(const Sequence& sequence);
 
 // Whether, without a mask, its next token is the id of the largest of the
@@ -31,7 +35,8 @@ bool TakesLargest(const Sequence& sequence);
 
 // Whether the host has a part in the token that the span samples: it counts
 // those before for penalties, finds the grammar's mask, or samples where the
-// device may have no room. Does not change while the sequence runs.
+// device may have no room, or where ids are kept out. Does not change while the
+// sequence runs.
 bool SamplesWithHost(const SequenceSpan& span);
 
 // Whether it has a part in the span: that, or an embedding.

@@ -51,6 +51,11 @@ TEST(HostPart, IsWhatDependsOnTokensBeforeOrHasNoRoom) {
       [](auto& add) { add.mutable_sampling()->set_presence_penalty(1); },
       [](auto& add) { add.mutable_sampling()->set_frequency_penalty(1); },
       [](auto& add) { AddBiases(add, kMostDeviceAdjustments + 1); },
+      [](auto& add) { add.mutable_sampling()->add_allowed_token_ids(1); },
+      [](auto& add) {
+        add.mutable_sampling()->add_bad_word_token_ids(1);
+        add.mutable_sampling()->add_bad_word_sizes(1);
+      },
       [](auto& add) {
         AddBiases(add, kMostDeviceAdjustments);
         add.mutable_sampling()->set_min_tokens(1);
@@ -76,6 +81,15 @@ TEST(TakesLargest, AfterMinTokens) {
   EXPECT_FALSE(TakesLargest(sequence));
   sequence.AppendToken(9);
   EXPECT_TRUE(TakesLargest(sequence));
+}
+
+TEST(TakesLargest, NotWhereIdsAreKeptOut) {
+  const auto some = Greedy(), words = Greedy();
+  some->mutable_sampling()->add_allowed_token_ids(1);
+  words->mutable_sampling()->add_bad_word_token_ids(1);
+  words->mutable_sampling()->add_bad_word_sizes(1);
+  EXPECT_FALSE(TakesLargest(Sequence({1, 0}, some)));
+  EXPECT_FALSE(TakesLargest(Sequence({1, 0}, words)));
 }
 
 // A mean takes the hidden states of every chunk.

@@ -1,5 +1,6 @@
 #include "worker/sampling/logit_adjustments.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "worker/core/host_part.h"
@@ -22,6 +23,20 @@ void MaskStopIds(const v1::ResolvedSampling& sampling,
   }
 }
 
+void MaskBadWords(const Sequence& sequence, absl::Span<float> logits) {
+  const v1::ResolvedSampling& sampling = sequence.sampling();
+  const absl::Span<const uint32_t> output = sequence.output();
+  const uint32_t* word = sampling.bad_word_token_ids().data();
+  for (const uint32_t size : sampling.bad_word_sizes()) {
+    const uint32_t begun = size - 1;
+    if (begun <= output.size() &&
+        std::equal(word, word + begun, output.end() - begun)) {
+      logits[word[begun]] = -std::numeric_limits<float>::infinity();
+    }
+    word += size;
+  }
+}
+
 float Penalized(float logit, uint32_t count,
                 const v1::ResolvedSampling& sampling) {
   const float repetition = sampling.repetition_penalty();
@@ -40,6 +55,7 @@ void LogitAdjustments::Apply(const Sequence& sequence,
   const v1::ResolvedSampling& sampling = sequence.sampling();
   AddBias(sampling, logits);
   if (HasPenalties(sampling)) ApplyPenalties(sequence, logits);
+  MaskBadWords(sequence, logits);
   if (MasksStopIds(sequence)) MaskStopIds(sampling, logits);
 }
 

@@ -16,6 +16,8 @@ namespace lockstep {
 //                the prompt or the output (Keskar et al., "CTRL", section 4.1)
 //   presence     logit - penalty, of ids in the output
 //   frequency    logit - penalty * count, of ids in the output
+//   bad words    the last id of one becomes minus infinity where the output
+//                ends with its others
 //   min_tokens   stop ids become minus infinity until the output is so long
 //
 //   LogitAdjustments adjustments(vocab_size);

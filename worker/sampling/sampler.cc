@@ -28,6 +28,7 @@ void Copy(absl::Span<const float> logits, TokenMask mask,
 
 Sampler::Sampler(int vocab_size)
     : adjusted_(vocab_size),
+      allowed_((vocab_size + 31) / 32),
       adjustments_(vocab_size),
       blocks_(vocab_size),
       candidates_(vocab_size),
@@ -42,6 +43,7 @@ bool Sampler::CanSample(absl::Span<const float> logits) {
 uint32_t Sampler::Sample(absl::Span<const float> logits,
                          const Sequence& sequence, TokenMask mask) {
   CHECK_EQ(logits.size(), adjusted_.size());
+  mask = Narrowed(mask, sequence.sampling());
   if (!mask.empty() || ChangesLogits(sequence)) {
     logits = Adjusted(logits, sequence, mask);
   }
@@ -59,6 +61,19 @@ uint32_t Sampler::Sample(absl::Span<const float> logits,
                     static_cast<uint32_t>(sequence.num_output_tokens())));
 }
 
+TokenMask Sampler::Narrowed(TokenMask mask,
+                            const v1::ResolvedSampling& sampling) {
+  if (sampling.allowed_token_ids().empty()) return mask;
+  std::fill(allowed_.begin(), allowed_.end(), 0);
+  bool has_one = false;
+  for (const uint32_t id : sampling.allowed_token_ids()) {
+    if (!mask.empty() && !Allows(mask, id)) continue;
+    allowed_[id / 32] |= uint32_t{1} << (id % 32);
+    has_one = true;
+  }
+  return has_one ? TokenMask(allowed_) : mask;
+}
+
 absl::Span<const float> Sampler::Adjusted(absl::Span<const float> logits,
                                           const Sequence& sequence,
                                           TokenMask mask) {
@@ -66,9 +81,8 @@ absl::Span<const float> Sampler::Adjusted(absl::Span<const float> logits,
   Copy(logits, mask, adjusted);
   if (!ChangesLogits(sequence)) return adjusted;
   adjustments_.Apply(sequence, adjusted);
-  if (MasksStopIds(sequence) && HasNone(adjusted, blocks_)) {
-    Copy(logits, mask, adjusted);
-  }
+  const bool masks = MasksStopIds(sequence) || KeepsIdsOut(sequence.sampling());
+  if (masks && HasNone(adjusted, blocks_)) Copy(logits, mask, adjusted);
   return adjusted;
 }
 

@@ -26,12 +26,12 @@ namespace lockstep {
 //
 // A grammar's mask, a bit for each id from the lowest of the first word on,
 // goes before all else: what it forbids is never chosen, and is as if it had no
-// probability.
+// probability. allowed_token_ids narrow it, unless nothing would be left of it.
 //
-// Order: the mask; bias; repetition, presence and frequency penalties;
-// min_tokens masks the stop ids; greedy, or: temperature, top-k, top-p, min-p,
-// then the draw. NaN counts as masked, as does minus infinity; ties go to the
-// lower id. Where min_tokens leaves nothing, it gives way.
+// Order: the mask; bias; repetition, presence and frequency penalties; bad
+// words; min_tokens masks the stop ids; greedy, or: temperature, top-k, top-p,
+// min-p, then the draw. NaN counts as masked, as does minus infinity; ties go
+// to the lower id. Where min_tokens and bad words leave nothing, they give way.
 //
 // Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.
@@ -54,10 +54,13 @@ class Sampler {
                                 int k, TokenMask mask = {});
 
  private:
+  // Of the mask those that the request allows, as long as the next call of it.
+  TokenMask Narrowed(TokenMask mask, const v1::ResolvedSampling& sampling);
   absl::Span<const float> Adjusted(absl::Span<const float> logits,
                                    const Sequence& sequence, TokenMask mask);
 
-  std::vector<float> adjusted_;  // [vocab_size]
+  std::vector<float> adjusted_;    // [vocab_size]
+  std::vector<uint32_t> allowed_;  // a bit for each id
   LogitAdjustments adjustments_;
   LogitBlocks blocks_;
   Candidates candidates_;

@@ -232,5 +232,83 @@ TEST(SamplerTest, LogprobsAreAmongWhatTheMaskAllows) {
   EXPECT_EQ(logprobs.top(1).token_id(), 1);
 }
 
+void AddBadWord(v1::AddRequest* request, const std::vector<uint32_t>& ids) {
+  v1::ResolvedSampling& sampling = *request->mutable_sampling();
+  for (const uint32_t id : ids) sampling.add_bad_word_token_ids(id);
+  sampling.add_bad_word_sizes(static_cast<uint32_t>(ids.size()));
+}
+
+TEST(SamplerTest, OnlyAllowedIdsAreChosen) {
+  const std::vector<float> logits = {9, 1, 7, 2, kNan, -kInfinity};
+  struct {
+    std::vector<uint32_t> allowed;
+    uint32_t mask;  // a grammar's, 0: none
+    uint32_t token;
+  } rows[] = {
+      {{1, 3}, 0, 3},     {{1}, 0, 1},
+      {{5}, 0, 5},         // though it has no probability
+      {{1, 3}, 0b10, 1},   // the grammar's, too
+      {{1, 3}, 0b101, 0},  // nothing would be left
+  };
+  for (const auto& row : rows) {
+    for (const float temperature : {0.f, 0.01f}) {
+      const auto request = NeutralRequest(temperature);
+      for (const uint32_t id : row.allowed) {
+        request->mutable_sampling()->add_allowed_token_ids(id);
+      }
+      Sampler sampler(6);
+      const Sequence sequence({1, 0}, request);
+      const TokenMask mask =
+          row.mask == 0 ? TokenMask() : TokenMask(&row.mask, 1);
+      EXPECT_EQ(sampler.Sample(logits, sequence, mask), row.token);
+      // Those of the model, whatever is allowed.
+      EXPECT_EQ(sampler.Logprobs(logits, row.token, 1).top(0).token_id(), 0);
+    }
+  }
+}
+
+TEST(SamplerTest, AllowedIdsGoBeforeBadWordsAndMinTokens) {
+  const auto request = NeutralRequest(0);
+  v1::ResolvedSampling& sampling = *request->mutable_sampling();
+  sampling.add_allowed_token_ids(1);
+  sampling.add_allowed_token_ids(2);
+  AddBadWord(request.get(), {1});
+  sampling.set_min_tokens(1);
+  sampling.add_stop_token_ids(2);
+  EXPECT_EQ(SampleOnce({5, 4, 3, 9}, request), 1);  // both give way
+}
+
+// With the prompt {0}, of which it is no part.
+TEST(SamplerTest, ABadWordIsNotCompleted) {
+  const std::vector<float> logits = {5, 4, 3, 1};
+  struct {
+    std::vector<std::vector<uint32_t>> words;
+    std::vector<uint32_t> output;
+    uint32_t token;
+  } rows[] = {
+      {{{0}}, {}, 1},
+      {{{0}, {1}}, {}, 2},
+      {{{3, 0}}, {}, 0},
+      {{{3, 0}}, {3}, 1},
+      {{{3, 0}}, {3, 2}, 0},
+      {{{3, 2, 0}}, {3, 2}, 1},
+      {{{3, 2, 0}}, {2}, 0},  // longer than the output
+      {{{3, 0}, {2, 1}}, {2}, 0},
+      {{{0, 0}}, {}, 0},  // the prompt is none of it
+      {{{0, 0}}, {0}, 1},
+      {{{2, 3, 0}, {3, 1}, {0}}, {2, 3}, 2},
+  };
+  for (const auto& row : rows) {
+    for (const float temperature : {0.f, 0.01f}) {
+      const auto request = NeutralRequest(temperature);
+      for (const auto& word : row.words) AddBadWord(request.get(), word);
+      Sequence sequence({1, 0}, request);
+      for (const uint32_t token : row.output) sequence.AppendToken(token);
+      Sampler sampler(4);
+      EXPECT_EQ(sampler.Sample(logits, sequence), row.token);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep

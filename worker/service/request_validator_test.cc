@@ -212,6 +212,53 @@ std::vector<Row> SamplingRows() {
           },
           "sampling.logit_bias has 1025 entries, at most 1024 are allowed."),
       Sampling(
+          "MostAllowedIds",
+          [](S& s) {
+            for (int i = 0; i < 4096; ++i) s.add_allowed_token_ids(i % 50);
+          },
+          ""),
+      Sampling(
+          "ManyAllowedIds",
+          [](S& s) {
+            for (int i = 0; i < 4097; ++i) s.add_allowed_token_ids(1);
+          },
+          "sampling.allowed_token_ids has 4097 entries, at most 4096 are "
+          "allowed."),
+      Sampling(
+          "AllowedIdOutside",
+          [](S& s) {
+            s.add_allowed_token_ids(49);
+            s.add_allowed_token_ids(50);
+          },
+          "sampling.allowed_token_ids[1] is 50, it must be below the "
+          "vocabulary size 50."),
+      Sampling(
+          "ManyBadWords",
+          [](S& s) {
+            for (int i = 0; i < 257; ++i) s.add_bad_words()->add_ids(1);
+          },
+          "sampling.bad_words has 257 entries, at most 256 are allowed."),
+      Sampling(
+          "EmptyBadWord",
+          [](S& s) {
+            s.add_bad_words()->add_ids(1);
+            s.add_bad_words();
+          },
+          "sampling.bad_words[1].ids is empty, it must have at least one id."),
+      Sampling(
+          "LongBadWord",
+          [](S& s) { s.add_bad_words()->mutable_ids()->Resize(257, 1); },
+          "sampling.bad_words[0].ids has 257 entries, at most 256 are "
+          "allowed."),
+      Sampling(
+          "BadWordOutside",
+          [](S& s) {
+            s.add_bad_words()->add_ids(1);
+            s.mutable_bad_words(0)->add_ids(50);
+          },
+          "sampling.bad_words[0].ids[1] is 50, it must be below the "
+          "vocabulary size 50."),
+      Sampling(
           "MostChoices", [](S& s) { s.set_n(128); }, ""),
       Sampling(
           "NoChoice", [](S& s) { s.set_n(0); },
@@ -294,6 +341,10 @@ TEST(RequestValidatorTest, TakesWhatIsSet) {
   params.add_stop_token_ids(9);
   (*params.mutable_logit_bias())[7] = 2;
   (*params.mutable_logit_bias())[3] = -1;
+  for (const uint32_t id : {8, 6, 8}) params.add_allowed_token_ids(id);
+  params.add_bad_words()->add_ids(5);
+  for (const uint32_t id : {2, 1}) params.mutable_bad_words(0)->add_ids(id);
+  params.add_bad_words()->add_ids(9);
   const auto add = ValidateRequest(request, Limits(), kDrawnSeed);
   ASSERT_TRUE(add.ok()) << add.status().message();
   EXPECT_EQ(add->priority(), 9);
@@ -309,6 +360,9 @@ TEST(RequestValidatorTest, TakesWhatIsSet) {
   EXPECT_THAT(sampling.stop_token_ids(), ElementsAre(4, 9));
   EXPECT_THAT(sampling.bias_token_ids(), ElementsAre(3, 7));
   EXPECT_THAT(sampling.bias_values(), ElementsAre(-1, 2));
+  EXPECT_THAT(sampling.allowed_token_ids(), ElementsAre(6, 8));
+  EXPECT_THAT(sampling.bad_word_token_ids(), ElementsAre(5, 2, 1, 9));
+  EXPECT_THAT(sampling.bad_word_sizes(), ElementsAre(3, 1));
 }
 
 TEST(RequestValidatorTest, TheModelsDefaultsAreOfWhatIsNotSet) {

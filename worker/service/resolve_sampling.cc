@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "common/status_macros.h"
 #include "worker/core/sequence.h"
@@ -17,6 +19,9 @@ constexpr int kMaxStopIds = 64;
 constexpr int kMaxBiasIds = 1024;
 constexpr float kMaxBias = 100;
 constexpr uint32_t kMaxLogprobs = 20;
+constexpr int kMaxAllowedIds = 4096;
+constexpr int kMaxBadWords = 256;
+constexpr int kMaxIdsOfBadWord = 256;
 
 absl::Status Refuse(absl::string_view field, const absl::AlphaNum& value,
                     absl::string_view limit) {
@@ -105,6 +110,47 @@ absl::Status ResolveBias(const v1::SamplingParams& params,
   return absl::OkStatus();
 }
 
+absl::Status ResolveAllowedIds(const v1::SamplingParams& params,
+                               uint32_t vocabulary_size,
+                               v1::ResolvedSampling* resolved) {
+  const auto& allowed = params.allowed_token_ids();
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckCount("allowed_token_ids", allowed.size(), kMaxAllowedIds));
+  for (int i = 0; i < allowed.size(); ++i) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckInVocabulary(absl::StrCat("allowed_token_ids[", i, "]"),
+                          allowed[i], vocabulary_size));
+  }
+  std::vector<uint32_t> ids(allowed.begin(), allowed.end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  resolved->mutable_allowed_token_ids()->Assign(ids.begin(), ids.end());
+  return absl::OkStatus();
+}
+
+absl::Status ResolveBadWords(const v1::SamplingParams& params,
+                             uint32_t vocabulary_size,
+                             v1::ResolvedSampling* resolved) {
+  const auto& words = params.bad_words();
+  LOCKSTEP_RETURN_IF_ERROR(CheckCount("bad_words", words.size(), kMaxBadWords));
+  for (int i = 0; i < words.size(); ++i) {
+    const auto& ids = words[i].ids();
+    const std::string field = absl::StrCat("bad_words[", i, "].ids");
+    LOCKSTEP_RETURN_IF_ERROR(CheckCount(field, ids.size(), kMaxIdsOfBadWord));
+    if (ids.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "sampling.", field, " is empty, it must have at least one id."));
+    }
+    for (int j = 0; j < ids.size(); ++j) {
+      LOCKSTEP_RETURN_IF_ERROR(CheckInVocabulary(
+          absl::StrCat(field, "[", j, "]"), ids[j], vocabulary_size));
+    }
+    resolved->mutable_bad_word_token_ids()->MergeFrom(ids);
+    resolved->add_bad_word_sizes(ids.size());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ResolveStopIds(const v1::SamplingParams& params,
                             const SamplingLimits& limits,
                             v1::ResolvedSampling* resolved) {
@@ -187,6 +233,10 @@ absl::StatusOr<v1::ResolvedSampling> ResolveSampling(
   LOCKSTEP_RETURN_IF_ERROR(ResolvePenalties(params, &resolved));
   LOCKSTEP_RETURN_IF_ERROR(
       ResolveBias(params, limits.vocabulary_size, &resolved));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ResolveAllowedIds(params, limits.vocabulary_size, &resolved));
+  LOCKSTEP_RETURN_IF_ERROR(
+      ResolveBadWords(params, limits.vocabulary_size, &resolved));
   LOCKSTEP_RETURN_IF_ERROR(ResolveStopIds(params, limits, &resolved));
   LOCKSTEP_RETURN_IF_ERROR(
       ResolveLength(params, limits.max_output_tokens, &resolved));

@@ -54,6 +54,7 @@ void SamplingRows::Clear() {
 
 bool SamplingRows::HasRoomFor(const Sequence& sequence,
                               uint32_t output_position) const {
+  if (KeepsIdsOut(sequence.sampling())) return false;
   return adjustments_.size() +
              std::min(MostAdjustments(sequence, output_position),
                       static_cast<size_t>(limits_.vocab_size)) <=

@@ -36,7 +36,8 @@ class SamplingRows {
   void Clear();
 
   // Whether the adjustments that are left suffice for a token of the sequence
-  // at that place in its output, were all its ids different.
+  // at that place in its output, were all its ids different. Never of one that
+  // keeps ids out: the host chooses for it.
   bool HasRoomFor(const Sequence& sequence, uint32_t output_position) const;
 
   // Row `row` chooses that token; no mask: among all ids. REQUIRES: HasRoomFor;

@@ -335,6 +335,8 @@ TEST(SamplingRows, SaysWhatItHasNoRoomFor) {
   EXPECT_FALSE(rows.HasRoomFor(sequence, 0));
   rows.Clear();
   EXPECT_TRUE(rows.HasRoomFor(sequence, 0));
+  request->mutable_sampling()->add_allowed_token_ids(3);
+  EXPECT_FALSE(rows.HasRoomFor(sequence, 0));  // the host's
 }
 
 }  // namespace
