@@ -25,6 +25,9 @@ constexpr MetricInfo kMetrics[] = {
      "there was none, or it is unknown"},
     {"lockstep_gateway_requests_in_flight", kGauge, "",
      "requests that count towards --max_inflight_requests"},
+    {"lockstep_gateway_prompt_tokens_in_flight", kGauge, "",
+     "tokens of their prompts, which count towards "
+     "--max_inflight_prompt_tokens"},
     {"lockstep_gateway_open_streams", kGauge, "",
      "answers in progress, queued ones too"},
     {"lockstep_gateway_generations_total", kCounter, "code",
@@ -121,6 +124,8 @@ void CollectRequests(const GatewayMeters& gateway, MetricWriter& writer) {
 void CollectGenerations(Pipeline& pipeline, MetricWriter& writer) {
   writer.Add("lockstep_gateway_requests_in_flight", {},
              pipeline.inflight().number());
+  writer.Add("lockstep_gateway_prompt_tokens_in_flight", {},
+             pipeline.inflight().prompt_tokens());
   const GenerationMeter& meter = pipeline.meter();
   writer.Add("lockstep_gateway_open_streams", {}, meter.open());
   for (const auto& [code, count] : meter.ends()) {

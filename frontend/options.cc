@@ -94,6 +94,9 @@ DEFINE_int32(encode_threads, 0,
              "the cores, at least 2.");
 DEFINE_int32(max_inflight_requests, 1024,
              "Requests held at once, 1 to 100000; more are refused.");
+DEFINE_int32(max_inflight_prompt_tokens, 4 << 20,
+             "Tokens of their prompts, 1 to 1000000000; more are refused, but "
+             "for one alone.");
 DEFINE_int32(drain_timeout, 300,
              "Seconds that running requests get after SIGTERM, 0 to 86400.");
 
@@ -104,6 +107,7 @@ constexpr int kMaxThreads = 256;
 constexpr int kMaxHttpThreads = 64;
 constexpr int kMaxConnections = 1'000'000;
 constexpr int kMaxRequests = 100'000;
+constexpr int kMaxPromptTokens = 1'000'000'000;
 constexpr int kMaxSeconds = 86'400;
 constexpr int kMaxRetries = 10;
 constexpr int kMaxCacheMib = 65'536;
@@ -196,7 +200,8 @@ std::string GatewayOptions::ToString() const {
       " tool_call_parser=", tool_call_parser,
       " reasoning_parser=", reasoning_parser,
       " encode_threads=", pipeline.encode_threads,
-      " max_inflight_requests=", pipeline.max_inflight_requests, " ",
+      " max_inflight_requests=", pipeline.max_inflight_requests,
+      " max_inflight_prompt_tokens=", pipeline.max_inflight_prompt_tokens, " ",
       security.ToString(),
       " drain_timeout=", absl::FormatDuration(drain_timeout));
 }
@@ -238,6 +243,9 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
       CheckRangeFlag("encode_threads", FLAGS_encode_threads, 0, kMaxThreads));
   LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag(
       "max_inflight_requests", FLAGS_max_inflight_requests, 1, kMaxRequests));
+  LOCKSTEP_RETURN_IF_ERROR(CheckRangeFlag("max_inflight_prompt_tokens",
+                                          FLAGS_max_inflight_prompt_tokens, 1,
+                                          kMaxPromptTokens));
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRangeFlag("drain_timeout", FLAGS_drain_timeout, 0, kMaxSeconds));
   GatewayOptions options;
@@ -267,6 +275,8 @@ absl::StatusOr<GatewayOptions> GatewayOptionsFromFlags() {
                                         ? FLAGS_encode_threads
                                         : std::clamp(cores / 2, 2, kMaxThreads);
   options.pipeline.max_inflight_requests = FLAGS_max_inflight_requests;
+  options.pipeline.max_inflight_prompt_tokens =
+      FLAGS_max_inflight_prompt_tokens;
   LOCKSTEP_ASSIGN_OR_RETURN(options.security, SecurityOptionsFromFlags());
   options.drain_timeout = absl::Seconds(FLAGS_drain_timeout);
   return options;

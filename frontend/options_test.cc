@@ -38,6 +38,7 @@ TEST(GatewayOptions, Defaults) {
   EXPECT_EQ(options->reasoning_parser, "auto");
   EXPECT_GE(options->pipeline.encode_threads, 2);
   EXPECT_EQ(options->pipeline.max_inflight_requests, 1024);
+  EXPECT_EQ(options->pipeline.max_inflight_prompt_tokens, 4 << 20);
   EXPECT_EQ(options->drain_timeout, absl::Seconds(300));
 }
 
@@ -119,6 +120,8 @@ TEST(GatewayOptions, NamesTheFlagItsValueAndTheLimit) {
        "--retry_budget_percent is 101; it must be 0 to 100."},
       {{{"model", "m"}, {"encode_threads", "257"}},
        "--encode_threads is 257; it must be 0 to 256."},
+      {{{"model", "m"}, {"max_inflight_prompt_tokens", "0"}},
+       "--max_inflight_prompt_tokens is 0; it must be 1 to 1000000000."},
       {{{"model", "m"}, {"max_inflight_requests", "0"}},
        "--max_inflight_requests is 0; it must be 1 to 100000."},
       {{{"model", "m"}, {"drain_timeout", "-1"}},

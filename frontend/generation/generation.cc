@@ -88,6 +88,7 @@ void Generation::ParseAndEncode() {
   prompt_tokens_ = prompt->token_ids.size();
   SpendTokens(prompt_tokens_);
   absl::Status status = CheckPromptTokens(spec_, prompt_tokens_);
+  if (status.ok()) status = ticket_.AddPromptTokens(prompt_tokens_);
   if (status.ok() && spec_.return_prompt) {
     status = KeepPrompt(*prompt, prompt_tokens_ < uncut_tokens);
   }

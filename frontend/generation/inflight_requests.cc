@@ -26,8 +26,22 @@ absl::StatusOr<InflightRequests::Ticket> InflightRequests::Admit(
         " more would pass the limit of ", limits_.bytes, "; try again later."));
   }
   bytes_ += bytes;
-  requests_.push_back({bytes, std::move(end)});
+  requests_.push_back({bytes, /*prompt_tokens=*/0, std::move(end)});
   return Ticket(this, std::prev(requests_.end()));
+}
+
+absl::Status InflightRequests::AddPromptTokens(std::list<Request>::iterator at,
+                                               int64_t tokens) {
+  absl::MutexLock lock(&mutex_);
+  if (prompt_tokens_ > 0 && tokens > limits_.prompt_tokens - prompt_tokens_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the gateway already holds prompts of ", prompt_tokens_, " tokens, ",
+        tokens, " more would pass the ", limits_.prompt_tokens,
+        " of --max_inflight_prompt_tokens; try again later."));
+  }
+  at->prompt_tokens += tokens;
+  prompt_tokens_ += tokens;
+  return absl::OkStatus();
 }
 
 void InflightRequests::Close() {
@@ -53,8 +67,14 @@ int InflightRequests::number() const {
   return requests_.size();
 }
 
+int64_t InflightRequests::prompt_tokens() const {
+  absl::MutexLock lock(&mutex_);
+  return prompt_tokens_;
+}
+
 void InflightRequests::Release(std::list<Request>::iterator at) {
   absl::MutexLock lock(&mutex_);
+  prompt_tokens_ -= at->prompt_tokens;
   bytes_ -= at->bytes;
   requests_.erase(at);
 }

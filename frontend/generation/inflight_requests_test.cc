@@ -26,6 +26,28 @@ TEST(InflightRequests, RefusesAboveTheLimitAndNamesIt) {
   EXPECT_EQ(inflight.number(), 2);
 }
 
+TEST(InflightRequests, PromptTokensHaveALimitTogether) {
+  InflightRequests inflight({.requests = 9, .prompt_tokens = 10});
+  {
+    auto first = *inflight.Admit(1), second = *inflight.Admit(1);
+    EXPECT_TRUE(first.AddPromptTokens(6).ok());
+    EXPECT_TRUE(second.AddPromptTokens(3).ok());
+    auto third = *inflight.Admit(1);
+    const absl::Status status = third.AddPromptTokens(2);
+    EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(
+        status.message(),
+        "the gateway already holds prompts of 9 tokens, 2 more would pass "
+        "the 10 of --max_inflight_prompt_tokens; try again later.");
+    EXPECT_TRUE(third.AddPromptTokens(1).ok());
+    EXPECT_EQ(inflight.prompt_tokens(), 10);
+  }
+  EXPECT_EQ(inflight.prompt_tokens(), 0);
+  auto large = *inflight.Admit(1), other = *inflight.Admit(1);
+  EXPECT_TRUE(large.AddPromptTokens(11).ok());  // as it is alone
+  EXPECT_FALSE(other.AddPromptTokens(1).ok());
+}
+
 TEST(InflightRequests, ATicketGivesItsPlaceBackOnce) {
   InflightRequests inflight({.requests = 1});
   {

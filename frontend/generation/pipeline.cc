@@ -10,7 +10,8 @@ Pipeline::Pipeline(const PipelineOptions& options, const Tokenizer* tokenizer,
     : tokenizer_(tokenizer),
       chat_format_(MakeChatFormat(options.output_format, *tokenizer)),
       groups_(groups),
-      inflight_({.requests = options.max_inflight_requests}),
+      inflight_({.requests = options.max_inflight_requests,
+                 .prompt_tokens = options.max_inflight_prompt_tokens}),
       encode_pool_(
           "encode", options.encode_threads,
           {.tasks = static_cast<size_t>(options.max_inflight_requests)}) {}

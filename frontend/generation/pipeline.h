@@ -3,6 +3,7 @@
 #include <absl/status/statusor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -20,6 +21,7 @@ namespace lockstep {
 struct PipelineOptions {
   int max_inflight_requests = 1024;
   int encode_threads = 2;
+  int64_t max_inflight_prompt_tokens = int64_t{4} << 20;
   OutputFormat output_format = {};
 };
 

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/error_reason.h"
 
@@ -31,6 +32,7 @@ GroupSet::GroupSet(const GroupSetOptions& options,
 
 void GroupSet::Start(std::function<void()> on_change) {
   on_change_ = std::move(on_change);
+  LookForSilence();
 }
 
 void GroupSet::SetAddresses(const std::vector<std::string>& addresses) {
@@ -90,12 +92,19 @@ void GroupSet::Remove(const std::string& address) {
   }
   removed->load->Stop();
   removed->monitor->Stop();
-  if (!turned) return;
+  if (turned) TellChange();
+}
+
+void GroupSet::TellChange() {
   absl::MutexLock lock(&change_mutex_);
-  on_change_();
+  if (!is_stopped_) on_change_();
 }
 
 void GroupSet::Stop() {
+  {
+    absl::MutexLock lock(&change_mutex_);
+    is_stopped_ = true;
+  }
   std::vector<Member*> members;
   {
     absl::MutexLock lock(&mutex_);
@@ -117,20 +126,21 @@ void GroupSet::OnMonitorChange(GroupId id, const WorkerMonitor& monitor) {
     Member& member = *found->second;
     member.model =
         model.ok() ? std::make_shared<const ServedModel>(*model) : nullptr;
+    member.is_silent = false;
+    // Whoever has reported before has some time to do so again.
+    member.reported_at = std::max(member.reported_at, RoutingNow());
     if (model.ok()) balancer_.OnNewGroup(id, model->kv_capacity_tokens);
     turned = ChooseServed();
     WarnIfOther(member);
   }
   if (model.ok()) waits_.EndAll();
-  if (!turned) return;
-  absl::MutexLock lock(&change_mutex_);
-  on_change_();
+  if (turned) TellChange();
 }
 
 bool GroupSet::ChooseServed() {
   const ServedModel* first = nullptr;  // of those ready, best with the old name
   for (const auto& [id, member] : members_) {
-    if (member->model == nullptr) continue;
+    if (!member->is_ready()) continue;
     const bool has_name =
         served_.has_value() && member->model->name == served_->name;
     if (first == nullptr || (has_name && first->name != served_->name)) {
@@ -144,8 +154,7 @@ bool GroupSet::ChooseServed() {
   }
   ServedModel served = *first;
   for (const auto& [id, member] : members_) {
-    if (member->model == nullptr || member->model->name != served.name)
-      continue;
+    if (!member->is_ready() || member->model->name != served.name) continue;
     served.max_context_tokens =
         std::min(served.max_context_tokens, member->model->max_context_tokens);
     served.vocabulary_size =
@@ -179,8 +188,43 @@ void GroupSet::WarnIfOther(const Member& member) const {
 }
 
 void GroupSet::OnLoad(GroupId id, const v1::Load& load) {
-  absl::MutexLock lock(&mutex_);
-  balancer_.OnLoad(id, ToGroupLoad(load), RoutingNow());
+  const absl::Time now = RoutingNow();
+  bool is_back = false, turned = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    balancer_.OnLoad(id, ToGroupLoad(load), now);
+    const auto found = members_.find(id);
+    if (found == members_.end()) return;
+    Member& member = *found->second;
+    member.reported_at = now;
+    is_back = std::exchange(member.is_silent, false);
+    if (is_back) turned = ChooseServed();
+  }
+  if (is_back) waits_.EndAll();
+  if (turned) TellChange();
+}
+
+void GroupSet::LookForSilence() {
+  if (is_stopped_) return;
+  const absl::Time now = RoutingNow();
+  bool turned = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [id, member] : members_) {
+      const bool is_silent =
+          now - member->reported_at >= options_.unready_after;
+      if (!is_silent || !member->is_ready()) continue;
+      member->is_silent = true;
+      LOG(WARNING) << "the worker at " << member->client->address()
+                   << " has not said its load for "
+                   << absl::FormatDuration(options_.unready_after)
+                   << ": it gets no new requests until it does";
+      turned |= ChooseServed();
+    }
+  }
+  timers_.At(ToTimerClock(now + options_.unready_after / 10),
+             [this] { LookForSilence(); });
+  if (turned) TellChange();
 }
 
 absl::StatusOr<ServedModel> GroupSet::Model() const {
@@ -192,6 +236,12 @@ absl::StatusOr<ServedModel> GroupSet::Model() const {
                      "no worker is known yet.");
   }
   const auto first = members_.begin()->second->monitor->Model();
+  if (first.ok() && members_.begin()->second->is_silent) {
+    return absl::UnavailableError(absl::StrCat(
+        "the worker at ", members_.begin()->second->client->address(),
+        " has not said its load for ",
+        absl::FormatDuration(options_.unready_after), "."));
+  }
   // It became ready, and this is not told yet.
   if (first.ok()) return absl::UnavailableError("no worker is ready yet.");
   if (members_.size() == 1) return first.status();
@@ -201,7 +251,7 @@ absl::StatusOr<ServedModel> GroupSet::Model() const {
 }
 
 bool GroupSet::Fits(const Member& member, const ServedModel* continues) const {
-  return member.model != nullptr && served_.has_value() &&
+  return member.is_ready() && served_.has_value() &&
          member.model->name == served_->name &&
          (continues == nullptr || GiveTheSameBits(*member.model, *continues));
 }
@@ -264,7 +314,7 @@ int GroupSet::num_ready() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int>(std::count_if(
       members_.begin(), members_.end(),
-      [](const auto& entry) { return entry.second->model != nullptr; }));
+      [](const auto& entry) { return entry.second->is_ready(); }));
 }
 
 std::vector<GroupSet::GroupStatus> GroupSet::statuses() const {
@@ -273,7 +323,7 @@ std::vector<GroupSet::GroupStatus> GroupSet::statuses() const {
   absl::MutexLock lock(&mutex_);
   for (const auto& [id, member] : members_) {
     statuses.push_back({.address = member->client->address(),
-                        .is_ready = member->model != nullptr,
+                        .is_ready = member->is_ready(),
                         .balance = balancer_.StatusOf(id, now)});
   }
   return statuses;

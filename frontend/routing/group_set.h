@@ -39,6 +39,8 @@ struct GroupSetOptions {
   RetryBudget::Options retry_budget = {};
   SilenceWatch::Limits silence = {};
   absl::Duration request_timeout = absl::Minutes(30);
+  // A group whose last report of its load is older is not ready.
+  absl::Duration unready_after = absl::Seconds(10);
   ClientTls tls = {};  // towards the workers
 };
 
@@ -65,7 +67,8 @@ struct RoutingCounters {
 // that is ready has its name; groups of other names get no requests. Groups
 // that serve it with other bits (GiveTheSameBits) do, but do not go on with
 // each other's answers. A group whose address is taken out gets no new requests
-// and finishes those it has.
+// and finishes those it has; so does one that has reported its load and does so
+// no more, until it does.
 //
 // Start, SetAddresses and Stop are one thread's; the rest is any thread's.
 class GroupSet {
@@ -144,13 +147,19 @@ class GroupSet {
     const std::shared_ptr<WorkerClient> client;
     std::unique_ptr<WorkerMonitor> monitor;
     std::unique_ptr<LoadWatch> load;
-    std::shared_ptr<const ServedModel> model;  // while it is ready
+    std::shared_ptr<const ServedModel> model;  // while it says it is ready
+    absl::Time reported_at = absl::InfiniteFuture();
+    bool is_silent = false;  // for too long
+
+    bool is_ready() const { return model != nullptr && !is_silent; }
   };
 
   void Add(const std::string& address);
   void Remove(const std::string& address);
   void OnMonitorChange(GroupId id, const WorkerMonitor& monitor);
   void OnLoad(GroupId id, const v1::Load& load);
+  void LookForSilence();  // on the thread "timers"
+  void TellChange();
   // Whether Model() turned.
   bool ChooseServed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WarnIfOther(const Member& member) const
@@ -161,7 +170,8 @@ class GroupSet {
   const GroupSetOptions options_;
   std::function<void()> on_change_;
   RoutingCounters counters_;
-  absl::Mutex change_mutex_;  // held while on_change_ is called
+  absl::Mutex change_mutex_;              // held while on_change_ is called
+  std::atomic<bool> is_stopped_ = false;  // set with it
 
   mutable absl::Mutex mutex_;
   Balancer balancer_ ABSL_GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/synchronization/notification.h>
+#include <absl/time/time.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,9 +24,9 @@ using ::lockstep::testing::FakeWorker;
 
 class GroupSetTest : public ::testing::Test {
  protected:
-  GroupSetTest()
-      : groups_({.tokenizer = {.vocabulary_size = 259}},
-                std::make_unique<RoundRobin>()) {
+  GroupSetTest() : GroupSetTest({.tokenizer = {.vocabulary_size = 259}}) {}
+  explicit GroupSetTest(const GroupSetOptions& options)
+      : groups_(options, std::make_unique<RoundRobin>()) {
     groups_.Start([this] { ++turns_; });
   }
 
@@ -115,6 +116,39 @@ TEST_F(GroupSetTest, AGroupThatWasAwayIsAnotherOne) {
   workers_[0]->Start();
   AwaitReady(1);
   EXPECT_TRUE(groups_.Pick(wish).has_value());
+}
+
+class SilentGroupTest : public GroupSetTest {
+ protected:
+  SilentGroupTest()
+      : GroupSetTest({.tokenizer = {.vocabulary_size = 259},
+                      .unready_after = absl::Milliseconds(200)}) {}
+};
+
+TEST_F(SilentGroupTest, IsNotReadyUntilItReportsItsLoadAgain) {
+  AddWorker()->SayLoad();
+  AddWorker();  // which never reports
+  groups_.SetAddresses({addresses_[0]});
+  AwaitTurns(2);  // it was ready, and is so no more
+  EXPECT_EQ(groups_.num_ready(), 0);
+  EXPECT_TRUE(Picked().empty());
+  EXPECT_FALSE(groups_.HasGroup());
+  EXPECT_EQ(groups_.Model().status(),
+            absl::UnavailableError(
+                absl::StrCat("the worker at ", addresses_[0],
+                             " has not said its load for 200ms.")));
+  absl::Notification told;
+  groups_.AwaitGroup(nullptr, absl::InfiniteFuture(), [&] { told.Notify(); });
+  groups_.SetAddresses(addresses_);
+  told.WaitForNotification();
+  EXPECT_EQ(Picked(), std::set<std::string>{addresses_[1]});
+  absl::Notification back;
+  std::thread says([&] {
+    while (!back.HasBeenNotified()) workers_[0]->SayLoad();
+  });
+  AwaitReady(2);
+  back.Notify();
+  says.join();
 }
 
 TEST_F(GroupSetTest, WhoWaitsIsToldWhenAGroupIsReady) {

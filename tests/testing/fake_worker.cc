@@ -300,4 +300,59 @@ grpc::ServerUnaryReactor* FakeWorker::GetServerInfo(
   return reactor;
 }
 
+// A watch of the load: a report at once, and one at each Say.
+class FakeWorker::LoadCall : public grpc::ServerWriteReactor<v1::Load> {
+ public:
+  explicit LoadCall(FakeWorker* worker) : worker_(worker) {
+    absl::MutexLock lock(&worker_->mutex_);
+    worker_->load_calls_.insert(this);
+    SayLocked();
+  }
+
+  // With the worker's lock.
+  void SayLocked() {
+    if (is_writing_ || is_over_) return;
+    is_writing_ = true;
+    StartWrite(&load_);
+  }
+
+ private:
+  void OnWriteDone(bool /*ok*/) override {
+    absl::MutexLock lock(&worker_->mutex_);
+    is_writing_ = false;
+    if (is_over_) Finish(grpc::Status::CANCELLED);
+  }
+  void OnCancel() override {
+    absl::MutexLock lock(&worker_->mutex_);
+    is_over_ = true;
+    worker_->load_calls_.erase(this);
+    if (!is_writing_) Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { delete this; }
+
+  FakeWorker* const worker_;
+  const v1::Load load_;
+  bool is_writing_ = false;
+  bool is_over_ = false;
+};
+
+grpc::ServerWriteReactor<v1::Load>* FakeWorker::WatchLoad(
+    grpc::CallbackServerContext* /*context*/,
+    const v1::WatchLoadRequest* /*request*/) {
+  bool says_load = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    says_load = says_load_;
+  }
+  if (says_load) return new LoadCall(this);
+  return new RefusedStream<v1::Load>(
+      absl::UnimplementedError("it does not say its load."));
+}
+
+void FakeWorker::SayLoad() {
+  absl::MutexLock lock(&mutex_);
+  says_load_ = true;
+  for (LoadCall* call : load_calls_) call->SayLocked();
+}
+
 }  // namespace lockstep::testing

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,6 +92,9 @@ class FakeWorker : private v1::Worker::CallbackService {
   // Of the last Generate call.
   std::map<std::string, std::string> metadata() const;
   int messages_written() const;
+
+  // To those who watch its load, and will: without it that is UNIMPLEMENTED.
+  void SayLoad();
   // Blocks until so many Generate calls have come, or were cancelled, or the
   // model was asked for so often.
   void WaitForRequests(int number);
@@ -99,6 +103,7 @@ class FakeWorker : private v1::Worker::CallbackService {
 
  private:
   class Call;
+  class LoadCall;
 
   grpc::ServerWriteReactor<v1::WorkerGenerateResponse>* Generate(
       grpc::CallbackServerContext* context,
@@ -114,6 +119,10 @@ class FakeWorker : private v1::Worker::CallbackService {
       const v1::GetServerInfoRequest* request,
       v1::ServerInfo* response) override;
 
+  grpc::ServerWriteReactor<v1::Load>* WatchLoad(
+      grpc::CallbackServerContext* context,
+      const v1::WatchLoadRequest* request) override;
+
   v1::ModelInfo model_info_;
   v1::ServerInfo server_info_;
   absl::Status model_info_error_;
@@ -126,6 +135,8 @@ class FakeWorker : private v1::Worker::CallbackService {
   std::vector<v1::WorkerGenerateRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::AbortRequest> aborts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> metadata_ ABSL_GUARDED_BY(mutex_);
+  bool says_load_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<LoadCall*> load_calls_ ABSL_GUARDED_BY(mutex_);
   int messages_written_ ABSL_GUARDED_BY(mutex_) = 0;
   int cancels_ ABSL_GUARDED_BY(mutex_) = 0;
   int model_infos_ ABSL_GUARDED_BY(mutex_) = 0;
