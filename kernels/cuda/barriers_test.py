@@ -15,7 +15,7 @@ import sys
 
 FOLDER = pathlib.Path(os.path.realpath(__file__)).parent
 BARRIER = re.compile(r"\b__sync(threads|warp)\(\)")
-NEEDED = re.compile(r"^barrier (kernels/cuda/\S+:\d+) is needed$", re.MULTILINE)
+NEEDED = re.compile(r"^barrier (?:\./)?(kernels/cuda/\S+:\d+) is needed$", re.MULTILINE)
 
 # The only ones that may be left, and why nothing misses them on the emulation.
 ORDER_MEMORY_ALONE = {
