@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/goldens/golden_check.h"
+#include "worker/model_spec/architecture.h"
 #include "worker/weights/model_files.h"
 
 namespace lockstep::goldens {
@@ -120,20 +121,48 @@ TEST(GgufGoldens, WhatElseYarnSaysGoesAlongOrIsRefused) {
   }
 }
 
-// The names between backticks in the last column of its first table.
-TEST(ModelsPage, NamesTheTinyModelsThatItIsTestedWith) {
+std::vector<std::string> Quoted(const std::string& cell) {
+  const std::vector<std::string> parts = absl::StrSplit(cell, '`');
+  std::vector<std::string> quoted;
+  for (size_t i = 1; i < parts.size(); i += 2) quoted.push_back(parts[i]);
+  return quoted;
+}
+
+// The cells of the lines of the page's table of architectures.
+std::vector<std::vector<std::string>> ArchitecturesOnThePage() {
   std::ifstream page("docs/models.md");
-  ASSERT_TRUE(page.is_open());
-  std::set<std::string> named;
+  EXPECT_TRUE(page.is_open());
+  std::vector<std::vector<std::string>> lines;
   for (std::string line; std::getline(page, line);) {
     if (!absl::StrContains(line, "ForCausalLM` |") &&
         !absl::StrContains(line, "(its text part) |")) {
       continue;
     }
-    const std::vector<std::string> cells = absl::StrSplit(line, '|');
-    ASSERT_EQ(cells.size(), 6) << line;
-    const std::vector<std::string> parts = absl::StrSplit(cells[4], '`');
-    for (size_t i = 1; i < parts.size(); i += 2) named.insert(parts[i]);
+    lines.push_back(absl::StrSplit(line, '|'));
+    EXPECT_EQ(lines.back().size(), 6) << line;
+  }
+  return lines;
+}
+
+TEST(ModelsPage, NamesArchitecturesThatAreKnown) {
+  bool ignored;
+  for (const auto& cells : ArchitecturesOnThePage()) {
+    for (const std::string& name : Quoted(cells[1])) {
+      EXPECT_NE(FindHuggingFaceArchitecture(name, &ignored), nullptr) << name;
+    }
+    for (const std::string& name : Quoted(cells[2])) {
+      EXPECT_TRUE(FindGgufArchitecture(name, false) != nullptr ||
+                  FindGgufArchitecture(name, true) != nullptr)
+          << name;
+    }
+  }
+}
+
+// In the last column.
+TEST(ModelsPage, NamesTheTinyModelsThatItIsTestedWith) {
+  std::set<std::string> named;
+  for (const auto& cells : ArchitecturesOnThePage()) {
+    for (const std::string& name : Quoted(cells[4])) named.insert(name);
   }
   EXPECT_EQ(named, TinyModels());
 }
