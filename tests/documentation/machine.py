@@ -134,6 +134,8 @@ class Machine:
                 "HF_ENDPOINT": self.hub_address,
                 "LOCKSTEP_HEALTH_LISTEN": "127.0.0.1:0",
                 "LOCKSTEP_METRICS_PORT": "0",
+                # Else ./lockstep test fetches one; bazel is a stand-in.
+                "CUDA_HOME": "/usr/local/cuda",
             },
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
