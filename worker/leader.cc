@@ -224,9 +224,16 @@ void Leader::TellMetrics() {
 }
 
 void Leader::OnWarm(const absl::Status& status) {
-  if (!status.ok()) return;
-  is_warm_ = true;
-  admission_.Open();
+  if (status.ok()) {
+    is_warm_ = true;
+    return admission_.Open();
+  }
+  // Whatever else ends it is a failure already, or a signal.
+  if (ErrorReasonOf(status) != "NOT_FINITE") return;
+  failure_->Report(
+      {.rank = options_.rank.rank,
+       .kind = v1::START_UP_FAILED,
+       .reason = absl::StrCat("of the warm-up ", status.message())});
 }
 
 void Leader::OnState(v1::ServingState state) {

@@ -127,8 +127,11 @@ void EmbedBatch::StartParts() {
 EmbedBatch::Part* EmbedBatch::NextPart() {
   const size_t most_running = std::clamp<size_t>(
       pipeline_->inflight().limits().requests - 1, 1, kMostRunning);
-  const size_t most_cost =
-      kMostRunningContexts * spec_.each.model.max_context_tokens;
+  // The first stays to the end, and its tokens with it.
+  const size_t limit = pipeline_->inflight().limits().prompt_tokens;
+  const size_t most_cost = std::min<size_t>(
+      kMostRunningContexts * spec_.each.model.max_context_tokens,
+      limit - std::min(limit, costs_.front()));
   absl::MutexLock lock(&mutex_);
   const size_t input = num_started_;
   if (!failure_.ok() || input == parts_.size()) return nullptr;

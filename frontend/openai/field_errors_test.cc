@@ -92,6 +92,33 @@ TEST(FieldErrors, NameTheElementItsValueAndWhatItMustBe) {
   }
 }
 
+// Each prompt of a request has a copy of them.
+TEST(FieldErrors, ListsAreBoundedBeforeTheyAreCopied) {
+  json biases = json::object();
+  for (int id = 0; id < 1025; ++id) biases[std::to_string(id)] = 1;
+  const struct {
+    const char* name;
+    json value;
+    const char* error;
+  } kRows[] = {
+      {"allowed_token_ids", std::vector<int>(4097, 1),
+       "allowed_token_ids is a list; it must be a list of at most 4096 token "
+       "ids."},
+      {"stop_token_ids", std::vector<int>(65, 1),
+       "stop_token_ids is a list; it must be a list of at most 64 token ids."},
+      {"logit_bias", biases,
+       "logit_bias is an object; it must be an object of at most 1024 token "
+       "ids."},
+  };
+  for (const auto& row : kRows) {
+    json request = LeastRequest(kChat);
+    request[row.name] = row.value;
+    const absl::Status status = ParseForTest(kChat, request.dump()).status;
+    EXPECT_EQ(status.message(), row.error);
+    EXPECT_EQ(FieldOf(status), row.name);
+  }
+}
+
 TEST(FieldErrors, NoValueIsRepeatedWhole) {
   const std::string digits(1 << 20, '9'), text(1 << 20, 'x');
   for (const std::string& value :

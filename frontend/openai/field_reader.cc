@@ -109,11 +109,16 @@ std::vector<std::string> FieldReader::Strings(absl::string_view name) {
   return strings;
 }
 
-std::vector<uint32_t> FieldReader::TokenIds(absl::string_view name) {
+std::vector<uint32_t> FieldReader::TokenIds(absl::string_view name,
+                                            size_t most) {
   const Json* value = Find(name);
   if (value == nullptr) return {};
   if (!value->is_array()) {
     Fail(name, "a list of token ids");
+    return {};
+  }
+  if (value->size() > most) {
+    Fail(name, absl::StrCat("a list of at most ", most, " token ids"));
     return {};
   }
   auto ids = ReadTokenIds(absl::StrCat(prefix_, name), *value);

@@ -44,7 +44,8 @@ class FieldReader {
   std::optional<std::string> String(absl::string_view name);
   // Also a single one, as a list of it.
   std::vector<std::string> Strings(absl::string_view name);
-  std::vector<uint32_t> TokenIds(absl::string_view name);
+  std::vector<uint32_t> TokenIds(absl::string_view name,
+                                 size_t most = SIZE_MAX);
   const Json* Object(absl::string_view name);
 
   // For what the caller has found out about a field.

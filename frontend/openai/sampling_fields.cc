@@ -23,6 +23,10 @@ constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMaxPriority = 100;
 constexpr int64_t kMaxLogprobs = 20;
 constexpr size_t kShownKeyBytes = 32;
+// As a worker bounds them; each prompt of a request has its own copy.
+constexpr size_t kMaxAllowedIds = 4096;
+constexpr size_t kMaxStopIds = 64;
+constexpr size_t kMaxBiases = 1024;
 constexpr char kTruncation[] = "truncate_prompt_tokens";
 
 void ReadShape(FieldReader* reader, v1::SamplingParams* sampling) {
@@ -71,6 +75,10 @@ absl::StatusOr<uint32_t> ReadBiasKey(const std::string& key) {
 void ReadBias(FieldReader* reader, v1::SamplingParams* sampling) {
   const nlohmann::json* biases = reader->Object("logit_bias");
   if (biases == nullptr) return;
+  if (biases->size() > kMaxBiases) {
+    return reader->Fail("logit_bias", absl::StrCat("an object of at most ",
+                                                   kMaxBiases, " token ids"));
+  }
   FieldReader values(*biases, "logit_bias.");
   for (const auto& [key, value] : biases->items()) {
     const auto id = ReadBiasKey(key);
@@ -83,7 +91,7 @@ void ReadBias(FieldReader* reader, v1::SamplingParams* sampling) {
 }
 
 void ReadKeptOut(FieldReader* reader, GenerateSpec* spec) {
-  const auto allowed = reader->TokenIds("allowed_token_ids");
+  const auto allowed = reader->TokenIds("allowed_token_ids", kMaxAllowedIds);
   if (allowed.empty() && reader->Find("allowed_token_ids") != nullptr) {
     reader->Fail("allowed_token_ids", "a list of at least one token id");
   }
@@ -98,7 +106,7 @@ void ReadEnds(FieldReader* reader, GenerateSpec* spec, AnswerStyle* style) {
     sampling.set_min_tokens(*v);
   }
   if (const auto v = reader->Bool("ignore_eos")) sampling.set_ignore_eos(*v);
-  style->stop_token_ids = reader->TokenIds("stop_token_ids");
+  style->stop_token_ids = reader->TokenIds("stop_token_ids", kMaxStopIds);
   sampling.mutable_stop_token_ids()->Assign(style->stop_token_ids.begin(),
                                             style->stop_token_ids.end());
   spec->stop = reader->Strings("stop");

@@ -207,20 +207,27 @@ void GroupSet::OnLoad(GroupId id, const v1::Load& load) {
 void GroupSet::LookForSilence() {
   if (is_stopped_) return;
   const absl::Time now = RoutingNow();
+  std::vector<std::string> silent;
   bool turned = false;
   {
     absl::MutexLock lock(&mutex_);
+    // It was stopped itself, and has heard nobody.
+    const bool was_stopped = now - looked_at_ >= options_.unready_after / 2;
+    looked_at_ = now;
     for (const auto& [id, member] : members_) {
+      if (was_stopped) member->reported_at = std::max(member->reported_at, now);
       const bool is_silent =
           now - member->reported_at >= options_.unready_after;
       if (!is_silent || !member->is_ready()) continue;
       member->is_silent = true;
-      LOG(WARNING) << "the worker at " << member->client->address()
-                   << " has not said its load for "
-                   << absl::FormatDuration(options_.unready_after)
-                   << ": it gets no new requests until it does";
+      silent.push_back(member->client->address());
       turned |= ChooseServed();
     }
+  }
+  for (const std::string& address : silent) {
+    LOG(WARNING) << "the worker at " << address << " has not said its load for "
+                 << absl::FormatDuration(options_.unready_after)
+                 << ": it gets no new requests until it does";
   }
   timers_.At(ToTimerClock(now + options_.unready_after / 10),
              [this] { LookForSilence(); });

@@ -178,6 +178,7 @@ class GroupSet {
   RetryBudget budget_ ABSL_GUARDED_BY(mutex_);
   GroupId last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<GroupId, std::unique_ptr<Member>> members_ ABSL_GUARDED_BY(mutex_);
+  absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::optional<ServedModel> served_ ABSL_GUARDED_BY(mutex_);
   absl::Status why_no_waits_ ABSL_GUARDED_BY(mutex_);  // OK: they wait
 

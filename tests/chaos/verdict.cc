@@ -50,9 +50,8 @@ bool NamesMissing(absl::string_view words, int rank) {
 // There is no group yet; whoever waits for it says for whom.
 absl::Status CheckFormingVerdict(const Round& round, const Ranks& ranks) {
   const bool is_leader = round.victim == 0;
-  // None that has no output of its own.
-  const bool is_last_missing = MissingRank(round) == round.size - 1;
-  const int witness = !is_leader ? 0 : round.size - (is_last_missing ? 2 : 1);
+  // One with an output of its own, and not the last, which is missing.
+  const int witness = is_leader ? round.size - 2 : 0;
   const std::string output = ranks.rank(witness).output();
   const size_t last = output.rfind("worker: ");
   const absl::string_view words =

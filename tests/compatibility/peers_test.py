@@ -19,7 +19,10 @@ import peers
 
 RUNFILES = pathlib.Path(os.environ["TEST_SRCDIR"]) / os.environ["TEST_WORKSPACE"]
 MODEL = (RUNFILES / "tests/goldens/tiny/qwen3/bf16/config.json").resolve().parent
-RELEASED = sorted((pathlib.Path(__file__).resolve().parent / "released").glob("*.txt"))
+RELEASED = sorted(
+    (pathlib.Path(__file__).resolve().parent / "released").glob("*.txt"),
+    key=lambda path: [int(number) for number in path.stem.split(".")],
+)
 TIMEOUT_S = 60
 
 PLAIN = {"text": "The capital", "sampling": {"temperature": 0, "max_tokens": 8, "ignore_eos": True}}

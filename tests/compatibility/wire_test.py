@@ -42,6 +42,9 @@ class WireTest(unittest.TestCase):
         for version, when in versions:
             if when != "not released yet":
                 self.assertIn(version, kept, "tests/compatibility/list_protos.py was not run")
+            elif version in kept:
+                path = next(path for path in RELEASED if path.stem == version)
+                self.assertEqual(listing.from_text(path.read_text(encoding="utf-8")), self.today, f"{path.name} is old")
 
     def test_a_listing_says_it_all(self):
         read = listing.from_text(listing.to_text(self.today))

@@ -120,6 +120,20 @@ TEST_F(WorkerTest, ARequestForWhichTheModelComputesNoNumberEndsAlone) {
   WaitUntilIdle(group);
 }
 
+// The warm-up's id is 0: no rank waits for one that will never serve.
+TEST_F(WorkerTest, AModelThatComputesNoNumberInItsWarmUpEndsTheGroup) {
+  testing::TinyModel tiny;
+  tiny.nan_token_id = 0;
+  const std::string path = ::testing::TempDir() + "nan0.gguf";
+  testing::WriteGguf(tiny, path);
+  for (const int ranks : {1, 2}) {
+    auto leader = *testing::Process::Start(
+        kWorker, Arguments(ranks, {absl::StrCat("--model=", path)}));
+    EXPECT_EQ(leader->WaitForExit(kTimeout).value_or(-1), 1);
+    EXPECT_THAT(leader->output(), HasSubstr("of the warm-up"));
+  }
+}
+
 TEST_F(WorkerTest, SaysWhatItsBitsDependOn) {
   Group strict(1, {"--arithmetic=strict"});
   Group fast(1, {"--arithmetic=fast", "--kv_cache_type=int8"});

@@ -63,7 +63,7 @@ class TypedEngine final : public CudaEngine {
                         .tokens = options.max_step_tokens,
                         .sequences = options.max_sequences,
                         .logits_rows = options.max_logits_rows}),
-        row_sampler_(config.vocab_size, pool),
+        row_sampler_(config.vocab_size, options.max_logits_rows, pool),
         pooler_(config.hidden_size),
         masks_(options.grammars,
                {.max_spans = options.max_sequences,

@@ -46,7 +46,7 @@ class ModelEngine::Impl {
                         .logits_rows = options.max_logits_rows}),
         decoder_({&config, &shard_, ops, collective}, &weights_,
                  LimitsOf(config, options)),
-        row_sampler_(config.vocab_size, &ops->pool()),
+        row_sampler_(config.vocab_size, options.max_logits_rows, &ops->pool()),
         pooler_(config.hidden_size),
         masks_(options.grammars,
                {.max_spans = options.max_sequences,

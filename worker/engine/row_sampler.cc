@@ -7,8 +7,9 @@
 
 namespace lockstep {
 
-RowSampler::RowSampler(int vocab_size, kernels::ThreadPool* pool)
+RowSampler::RowSampler(int vocab_size, int max_rows, kernels::ThreadPool* pool)
     : vocab_size_(vocab_size), pool_(pool) {
+  can_sample_.reserve(max_rows);
   for (int i = 0; i < pool->size(); ++i) {
     scratch_.push_back(std::make_unique<Scratch>(vocab_size));
   }

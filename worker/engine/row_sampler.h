@@ -22,7 +22,7 @@ namespace lockstep {
 // rows, and all get the same.
 class RowSampler {
  public:
-  RowSampler(int vocab_size, kernels::ThreadPool* pool);
+  RowSampler(int vocab_size, int max_rows, kernels::ThreadPool* pool);
 
   // The logits [vocab_size] of rows[row], where they lie or put together in
   // `room`, which has as many. Any thread.

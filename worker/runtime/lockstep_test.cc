@@ -162,7 +162,7 @@ TEST(Lockstep, ALeaderWhoseOutputsNobodyTakesIsNamed) {
     for (const uint64_t last : {2, 50}) {
       ThreadGroup group(size, kWatch);
       absl::Notification failed;
-      group.ranks[0]->step_timeout = absl::Milliseconds(50);
+      group.ranks[0]->step_timeout = absl::Milliseconds(500);
       group.at_step_end = [&] {
         if (group.leader_stats.step == 2) failed.WaitForNotification();
       };

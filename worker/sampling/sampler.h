@@ -31,7 +31,8 @@ namespace lockstep {
 // Order: the mask; bias; repetition, presence and frequency penalties; bad
 // words; min_tokens masks the stop ids; greedy, or: temperature, top-k, top-p,
 // min-p, then the draw. NaN counts as masked, as does minus infinity; ties go
-// to the lower id. Where min_tokens and bad words leave nothing, they give way.
+// to the lower id. Where min_tokens and bad words leave nothing, all of these
+// are undone, but for the mask.
 //
 // Logits are read where they lie, and copied where something adjusts them.
 // Holds scratch for one thread; make one a thread. Sample allocates nothing.

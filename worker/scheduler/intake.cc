@@ -52,6 +52,17 @@ absl::Status CheckResume(const v1::AddRequest& add, int most) {
 }
 
 // One choice, without a token.
+absl::Status CheckBadWords(const v1::AddRequest& add) {
+  int64_t ids = 0;
+  for (const uint32_t size : add.sampling().bad_word_sizes()) {
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckRange(add, "bad_word_sizes", size, 1, UINT32_MAX));
+    ids += size;
+  }
+  return CheckRange(add, "num_bad_word_token_ids",
+                    add.sampling().bad_word_token_ids_size(), ids, ids);
+}
+
 absl::Status CheckEmbedding(const v1::AddRequest& add) {
   LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "n", add.sampling().n(), 1, 1));
   LOCKSTEP_RETURN_IF_ERROR(CheckRange(add, "pooling", add.embedding().pooling(),
@@ -75,6 +86,7 @@ absl::Status CheckAdd(const v1::AddRequest& add, const SchedulerState& state) {
   LOCKSTEP_RETURN_IF_ERROR(
       CheckRange(add, "n", add.sampling().n(), 1, kMaxChoices));
   LOCKSTEP_RETURN_IF_ERROR(CheckResume(add, max_context - num_prompt_tokens));
+  LOCKSTEP_RETURN_IF_ERROR(CheckBadWords(add));
   return CheckRange(add, "max_tokens", add.sampling().max_tokens(), 1,
                     UINT32_MAX);
 }

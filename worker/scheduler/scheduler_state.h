@@ -23,7 +23,8 @@ struct SchedulerState {
 
   // Both give its pages back, and what it has in flight is thrown away.
   // The sink hears of it, `scheduled` is gone. Of one that is NOT_FINITE nobody
-  // gets the keys and values, which may be what is at fault.
+  // gets the keys and values that nobody has yet, as they may be what is at
+  // fault.
   void Finish(ScheduledSequence* scheduled, v1::FinishReason reason,
               std::optional<uint32_t> stop_token_id);
 

@@ -330,6 +330,15 @@ TEST(SchedulerTest, RefusesWhatNoCorrectLeaderSends) {
             "request 1 has num_ended_choices 1, it must be from 0 to 0.");
   EXPECT_EQ(refused_add([](auto& add) { add.add_ended_choices(1); }),
             "request 1 has ended choice 1, it must be from 0 to 0.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.mutable_sampling()->add_bad_word_token_ids(1);
+              add.mutable_sampling()->add_bad_word_sizes(2);
+            }),
+            "request 1 has num_bad_word_token_ids 1, it must be from 2 to 2.");
+  EXPECT_EQ(refused_add([](auto& add) {
+              add.mutable_sampling()->add_bad_word_sizes(0);
+            }),
+            "request 1 has bad_word_sizes 0, it must be from 1 to 4294967295.");
   EXPECT_EQ(
       refused_add([](auto& add) { add.mutable_sampling()->set_max_tokens(0); }),
       "request 1 has max_tokens 0, it must be from 1 to 4294967295.");

@@ -64,9 +64,10 @@ class DeviceSampler {
                       uint32_t* ids, StepMasks* masks, CudaStream* stream);
 
   // Whether the device chooses or scores rows[row] of the launched step. Not
-  // where its sequences have more ids with penalties than there is room for:
-  // the last of those that NeedsHost, whose masks nobody has asked for. All
-  // others are taken, if there is room for kMostDeviceAdjustments of each.
+  // where ids are kept out, nor where its sequences have more ids with
+  // penalties than there is room for: the last of those that NeedsHost, whose
+  // masks nobody has asked for. All others are taken, if there is room for
+  // kMostDeviceAdjustments of each.
   bool Takes(int flight, int row) const {
     return flights_[flight].places[row].is_taken;
   }

@@ -185,7 +185,7 @@ class DeviceSamplerTest : public ::testing::Test {
   StepResult Expected(int flight, const Step& step) {
     StepMasks masks(&grammars_, kMaskOptions);
     masks.Begin(step.plan);
-    RowSampler sampler(kVocabSize, &pool_);
+    RowSampler sampler(kVocabSize, /*max_rows=*/1, &pool_);
     StepResult result;
     sampler.Sample(
         step.plan, step.rows,
