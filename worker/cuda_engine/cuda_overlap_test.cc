@@ -238,7 +238,9 @@ void ExpectSameTold(SchedulerDriver& alone, SchedulerDriver& overlapped,
                         (has_failed && !b.reason.has_value());
     ExpectSameSoFar(a.tokens, b.tokens, partly);
     ExpectSameSoFar(Serialized(a.logprobs), Serialized(b.logprobs), partly);
-    if (!partly) EXPECT_EQ(a.reason, b.reason);
+    if (!partly) {
+      EXPECT_EQ(a.reason, b.reason);
+    }
   }
 }
 
