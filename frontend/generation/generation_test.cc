@@ -103,6 +103,7 @@ TEST_F(GenerationTest, OfALongPromptTheLastTokensCount) {
   spec_.prompt = {TextPrompt{text}, true, "text"};
   spec_.return_prompt = true;
   spec_.truncation = 4;
+  worker_.set_script([](const auto& request) { return Say(request, "yes"); });
   Run();
   EXPECT_TRUE(sink_.error.ok()) << sink_.error;
   const std::vector<uint32_t> ids = {FakeTokenizer::kBos, 'n', 0xc3, 0xa9};
@@ -113,6 +114,7 @@ TEST_F(GenerationTest, OfALongPromptTheLastTokensCount) {
 
 TEST_F(GenerationTest, BadWordsGoToTheWorkerAsIds) {
   spec_.bad_words = {"no"};
+  worker_.set_script([](const auto& request) { return Say(request, "yes"); });
   Run();
   EXPECT_TRUE(sink_.error.ok()) << sink_.error;
   const v1::SamplingParams sampling = worker_.requests()[0].sampling();
