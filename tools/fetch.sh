@@ -175,9 +175,9 @@ fetch_prometheus() {
   [ -x "$folder/promtool" ] && return
   echo "Fetching prometheus and promtool"
   (cd "$scratch" && persist download_by_apt prometheus) || fail "apt could not download prometheus; its message is above."
-  dpkg-deb --extract "$scratch"/prometheus_*.deb "$scratch/root"
+  dpkg-deb --extract "$scratch"/prometheus_*.deb "$scratch/package"
   for name in prometheus promtool; do
-    mv "$scratch/root/usr/bin/$name" "$folder/$name"
+    mv "$scratch/package/usr/bin/$name" "$folder/$name"
   done
 }
 
