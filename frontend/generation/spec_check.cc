@@ -125,6 +125,31 @@ absl::Status CheckInput(const PromptSpec& input, bool is_cut,
                    is_cut, model);
 }
 
+struct TextLimits {
+  size_t texts;
+  size_t bytes;  // of each
+};
+
+// The `field` holds some `kind`, none of them empty.
+absl::Status CheckTexts(absl::string_view field, absl::string_view kind,
+                        absl::Span<const std::string> texts,
+                        const TextLimits& most) {
+  if (texts.size() > most.texts) {
+    return InvalidArgumentError(StrCat(field, " holds ", texts.size(), " ",
+                                       kind, "; at most ", most.texts,
+                                       " are allowed."));
+  }
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const size_t bytes = texts[i].size();
+    if (bytes == 0 || bytes > most.bytes) {
+      return InvalidArgumentError(StrCat(field, "[", i, "] is ", bytes,
+                                         " bytes long; it must be 1 to ",
+                                         most.bytes, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckModelName(absl::string_view name, const ServedModel& model) {
@@ -255,37 +280,13 @@ absl::Status CheckDetokenize(absl::string_view field,
 }
 
 absl::Status CheckStop(absl::Span<const std::string> stop) {
-  if (stop.size() > kMaxStopStrings) {
-    return InvalidArgumentError(StrCat("stop holds ", stop.size(),
-                                       " strings; at most ", kMaxStopStrings,
-                                       " are allowed."));
-  }
-  for (size_t i = 0; i < stop.size(); ++i) {
-    const size_t bytes = stop[i].size();
-    if (bytes == 0 || bytes > kMaxStopStringBytes) {
-      return InvalidArgumentError(StrCat("stop[", i, "] is ", bytes,
-                                         " bytes long; it must be 1 to ",
-                                         kMaxStopStringBytes, "."));
-    }
-  }
-  return absl::OkStatus();
+  return CheckTexts("stop", "strings", stop,
+                    {kMaxStopStrings, kMaxStopStringBytes});
 }
 
 absl::Status CheckBadWords(absl::Span<const std::string> words) {
-  if (words.size() > kMaxBadWords) {
-    return InvalidArgumentError(StrCat("bad_words holds ", words.size(),
-                                       " words; at most ", kMaxBadWords,
-                                       " are allowed."));
-  }
-  for (size_t i = 0; i < words.size(); ++i) {
-    const size_t bytes = words[i].size();
-    if (bytes == 0 || bytes > kMaxBadWordBytes) {
-      return InvalidArgumentError(StrCat("bad_words[", i, "] is ", bytes,
-                                         " bytes long; it must be 1 to ",
-                                         kMaxBadWordBytes, "."));
-    }
-  }
-  return absl::OkStatus();
+  return CheckTexts("bad_words", "words", words,
+                    {kMaxBadWords, kMaxBadWordBytes});
 }
 
 }  // namespace lockstep

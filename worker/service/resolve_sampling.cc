@@ -2,11 +2,15 @@
 
 #include <absl/strings/str_cat.h>
 #include <absl/strings/string_view.h>
+#include <absl/types/span.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/status_macros.h"
@@ -110,20 +114,33 @@ absl::Status ResolveBias(const v1::SamplingParams& params,
   return absl::OkStatus();
 }
 
+// At most `most`, all of them the vocabulary's.
+absl::Status CheckIds(const std::string& field, absl::Span<const uint32_t> ids,
+                      int most, uint32_t vocabulary_size) {
+  LOCKSTEP_RETURN_IF_ERROR(
+      CheckCount(field, static_cast<int>(ids.size()), most));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < vocabulary_size) continue;
+    return CheckInVocabulary(absl::StrCat(field, "[", i, "]"), ids[i],
+                             vocabulary_size);
+  }
+  return absl::OkStatus();
+}
+
+// In order, each once.
+std::vector<uint32_t> Sorted(std::vector<uint32_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
 absl::Status ResolveAllowedIds(const v1::SamplingParams& params,
                                uint32_t vocabulary_size,
                                v1::ResolvedSampling* resolved) {
   const auto& allowed = params.allowed_token_ids();
   LOCKSTEP_RETURN_IF_ERROR(
-      CheckCount("allowed_token_ids", allowed.size(), kMaxAllowedIds));
-  for (int i = 0; i < allowed.size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckInVocabulary(absl::StrCat("allowed_token_ids[", i, "]"),
-                          allowed[i], vocabulary_size));
-  }
-  std::vector<uint32_t> ids(allowed.begin(), allowed.end());
-  std::sort(ids.begin(), ids.end());
-  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+      CheckIds("allowed_token_ids", allowed, kMaxAllowedIds, vocabulary_size));
+  const auto ids = Sorted({allowed.begin(), allowed.end()});
   resolved->mutable_allowed_token_ids()->Assign(ids.begin(), ids.end());
   return absl::OkStatus();
 }
@@ -136,14 +153,11 @@ absl::Status ResolveBadWords(const v1::SamplingParams& params,
   for (int i = 0; i < words.size(); ++i) {
     const auto& ids = words[i].ids();
     const std::string field = absl::StrCat("bad_words[", i, "].ids");
-    LOCKSTEP_RETURN_IF_ERROR(CheckCount(field, ids.size(), kMaxIdsOfBadWord));
+    LOCKSTEP_RETURN_IF_ERROR(
+        CheckIds(field, ids, kMaxIdsOfBadWord, vocabulary_size));
     if (ids.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "sampling.", field, " is empty, it must have at least one id."));
-    }
-    for (int j = 0; j < ids.size(); ++j) {
-      LOCKSTEP_RETURN_IF_ERROR(CheckInVocabulary(
-          absl::StrCat(field, "[", j, "]"), ids[j], vocabulary_size));
     }
     resolved->mutable_bad_word_token_ids()->MergeFrom(ids);
     resolved->add_bad_word_sizes(ids.size());
@@ -154,23 +168,17 @@ absl::Status ResolveBadWords(const v1::SamplingParams& params,
 absl::Status ResolveStopIds(const v1::SamplingParams& params,
                             const SamplingLimits& limits,
                             v1::ResolvedSampling* resolved) {
-  LOCKSTEP_RETURN_IF_ERROR(
-      CheckCount("stop_token_ids", params.stop_token_ids_size(), kMaxStopIds));
-  std::vector<uint32_t> stops;
-  for (int i = 0; i < params.stop_token_ids_size(); ++i) {
-    LOCKSTEP_RETURN_IF_ERROR(
-        CheckInVocabulary(absl::StrCat("stop_token_ids[", i, "]"),
-                          params.stop_token_ids(i), limits.vocabulary_size));
-    stops.push_back(params.stop_token_ids(i));
-  }
+  LOCKSTEP_RETURN_IF_ERROR(CheckIds("stop_token_ids", params.stop_token_ids(),
+                                    kMaxStopIds, limits.vocabulary_size));
+  std::vector<uint32_t> stops(params.stop_token_ids().begin(),
+                              params.stop_token_ids().end());
   if (!params.ignore_eos()) {
     // A model's files may name ids that its logits do not have.
     std::copy_if(limits.eos_token_ids.begin(), limits.eos_token_ids.end(),
                  std::back_inserter(stops),
                  [&](uint32_t id) { return id < limits.vocabulary_size; });
   }
-  std::sort(stops.begin(), stops.end());
-  stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+  stops = Sorted(std::move(stops));
   resolved->mutable_stop_token_ids()->Assign(stops.begin(), stops.end());
   return absl::OkStatus();
 }
