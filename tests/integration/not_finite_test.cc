@@ -49,14 +49,6 @@ v1::AddRequest Bad(int place) {
   return request;
 }
 
-v1::AddRequest Embed(v1::AddRequest request, v1::Pooling pooling) {
-  request.clear_sampling();
-  request.mutable_sampling()->set_n(1);
-  request.mutable_embedding()->set_pooling(pooling);
-  request.mutable_embedding()->set_dimensions(8);
-  return request;
-}
-
 // Several ranks must agree.
 struct Case {
   int ranks = 1;
@@ -159,10 +151,10 @@ TEST_P(NotFiniteTest, EndsARequestWhosePromptCanNotBeScored) {
 
 TEST_P(NotFiniteTest, EndsAnEmbeddingAndNoOther) {
   for (const v1::Pooling pooling : {v1::LAST_TOKEN, v1::MEAN}) {
-    const uint64_t alone = driver_->Add(Embed(Good(), pooling));
+    const uint64_t alone = driver_->Add(ToEmbed(Good(), pooling, 8));
     driver_->RunUntilIdle();
-    const uint64_t bad = driver_->Add(Embed(Bad(2), pooling));
-    const uint64_t good = driver_->Add(Embed(Good(), pooling));
+    const uint64_t bad = driver_->Add(ToEmbed(Bad(2), pooling, 8));
+    const uint64_t good = driver_->Add(ToEmbed(Good(), pooling, 8));
     driver_->RunUntilIdle();
     ExpectEndedAtOnce(bad);
     EXPECT_EQ(Of(good).reason, v1::STOP);

@@ -125,6 +125,15 @@ v1::AddRequest MakeRequest(std::vector<uint32_t> prompt, uint32_t max_tokens) {
   return request;
 }
 
+v1::AddRequest ToEmbed(v1::AddRequest request, v1::Pooling pooling,
+                       uint32_t dimensions) {
+  request.clear_sampling();
+  request.mutable_sampling()->set_n(1);
+  request.mutable_embedding()->set_pooling(pooling);
+  request.mutable_embedding()->set_dimensions(dimensions);
+  return request;
+}
+
 std::vector<uint32_t> TokenRun(uint32_t first, int count) {
   std::vector<uint32_t> tokens(count);
   std::iota(tokens.begin(), tokens.end(), first);

@@ -67,6 +67,10 @@ class SchedulerDriver {
 // A request with neutral parameters and n = 1.
 v1::AddRequest MakeRequest(std::vector<uint32_t> prompt, uint32_t max_tokens);
 
+// Its prompt's embedding instead, of so many dimensions.
+v1::AddRequest ToEmbed(v1::AddRequest request, v1::Pooling pooling,
+                       uint32_t dimensions);
+
 // `count` ids from `first` on.
 std::vector<uint32_t> TokenRun(uint32_t first, int count);
 

@@ -30,12 +30,7 @@ SchedulerOptions Options() {
 
 v1::AddRequest Embed(std::vector<uint32_t> prompt,
                      v1::Pooling pooling = v1::LAST_TOKEN) {
-  v1::AddRequest request = MakeRequest(std::move(prompt), 1);
-  request.clear_sampling();
-  request.mutable_sampling()->set_n(1);
-  request.mutable_embedding()->set_pooling(pooling);
-  request.mutable_embedding()->set_dimensions(3);
-  return request;
+  return ToEmbed(MakeRequest(std::move(prompt), 1), pooling, 3);
 }
 
 class SchedulerEmbeddingTest : public ::testing::Test {

@@ -60,14 +60,6 @@ v1::AddRequest Bad() {
   return request;
 }
 
-v1::AddRequest Embed(v1::AddRequest request, v1::Pooling pooling) {
-  request.clear_sampling();
-  request.mutable_sampling()->set_n(1);
-  request.mutable_embedding()->set_pooling(pooling);
-  request.mutable_embedding()->set_dimensions(8);
-  return request;
-}
-
 // What the device chooses or scores alone, and what the host has a part of.
 std::vector<v1::AddRequest> BadOnes() {
   std::vector<v1::AddRequest> all(6, Bad());
@@ -205,10 +197,10 @@ TEST_P(CudaNotFiniteTest, EndsAtTheTokenAfterTheOneThatSpoilsIt) {
 
 TEST_P(CudaNotFiniteTest, EndsAnEmbeddingAndNoOther) {
   for (const v1::Pooling pooling : {v1::LAST_TOKEN, v1::MEAN}) {
-    const uint64_t alone = driver_->Add(Embed(Good(), pooling));
+    const uint64_t alone = driver_->Add(ToEmbed(Good(), pooling, 8));
     RunUntilIdle();
-    const uint64_t bad = driver_->Add(Embed(Bad(), pooling));
-    const uint64_t good = driver_->Add(Embed(Good(), pooling));
+    const uint64_t bad = driver_->Add(ToEmbed(Bad(), pooling, 8));
+    const uint64_t good = driver_->Add(ToEmbed(Good(), pooling, 8));
     RunUntilIdle();
     EXPECT_EQ(Of(bad).reason, v1::NOT_FINITE);
     EXPECT_THAT(Of(bad).embedding, IsEmpty());
